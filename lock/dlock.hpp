@@ -28,20 +28,29 @@
  *         std::puts("ours"); // hold->held() tells whether it still is
  *     } // released here, whatever happened to the lock
  *
- * Nothing throws but std::bad_alloc: what makes or acquires something returns a result, much like
- * std::expected, and all else its dlock_status; the compiler warns where one is overlooked.
+ * Nothing throws but std::bad_alloc, and std::string where a name is NULL: what makes or acquires
+ * something returns a result, much like std::expected, and all else its status; the compiler warns
+ * where one is overlooked.
  *
  * A result is true when it has its value. A false one has nothing, not after DLOCK_UNKNOWN
- * either: what may have been acquired is given back in the background. What may have been done or
- * not (a write, a release, a count-down) has a status and no bool; see is_unknown(). A value that
- * is not there is empty, as after a move. Calls on it, or with it, do nothing and return
- * DLOCK_INVALID, false, 0 or -1.
+ * either: what may have been acquired is given back in the background. A result is looked at by its
+ * name: `if (lock.try_acquire())` would have released before the first statement, and is refused.
+ * What may have been done or not (a write, a release, a count-down) has a status and no bool; see
+ * is_unknown(). A value that is not there is empty, as after a move. Calls on it, or with it, do
+ * nothing and return DLOCK_INVALID, false, 0 or -1.
  *
  * Owners are moved, never copied, and share what they were got from: a hold and a pending call
  * their lock, locks and latches their client. So they end in any order, and a client with the last
  * of them, which then waits as dlock_client_free() does. A destructor that has to ask Redis waits
- * as the function of dlock.h does; in a forked child it does nothing. Functions that are const may
- * be called from any thread, the others by one at a time. What dlock.h calls (borrowed) is so here.
+ * as the function of dlock.h does: beside a silent Redis io_ms, a second unless set otherwise, and
+ * three times that for the last of a client. In a forked child it does nothing.
+ *
+ * Functions that are const may be called from any thread, the others by one at a time; while an
+ * owner is moved, assigned to or emptied nobody may use it. A hold is its thread's even when it
+ * has been moved to another: unless wait.context was set, it is no longer renewed when the thread
+ * that acquired it ends. What dlock.h calls (borrowed) is so here. Callbacks are functions of C, so
+ * nothing may be thrown out of them: the library would be left with its mutexes locked. What their
+ * `arg` points to lives as long as the lock and its holds, and the client.
  *
  * The contracts are those of dlock.h, whose functions these call, and whose structs they take:
  * `dlock_options reads = {}; reads.kind = DLOCK_READ;`. What has no form here takes get(), and what
@@ -69,20 +78,35 @@ constexpr bool is_unknown(dlock_status status)
     return status == DLOCK_UNKNOWN || static_cast<int>(status) > DLOCK_PENDING;
 }
 
-/* What was made or acquired, or why it was not. */
+/* A dlock_status that no `if` takes: as a bool, DLOCK_OK would be false, and DLOCK_UNKNOWN true. */
+class [[nodiscard]] status
+{
+  public:
+    constexpr status(dlock_status is) : is_(is) {}
+    constexpr operator dlock_status() const { return is_; }
+    explicit operator bool() const = delete; /* compare it with DLOCK_OK */
+
+  private:
+    dlock_status is_;
+};
+
+/* What was made or acquired, or why it was not. A temporary one can not be looked at: it may be
+ * empty, and lets go before the next statement. */
 template <class T> struct [[nodiscard]] result {
-    dlock_status status = DLOCK_INVALID;
+    dlock::status status = DLOCK_INVALID;
     T value;           /* empty unless DLOCK_OK */
     std::string error; /* a sentence, or "" */
 
-    explicit operator bool() const { return status == DLOCK_OK; }
+    explicit operator bool() const & { return status == DLOCK_OK && value.get(); }
     T &operator*() & { return value; }
     const T &operator*() const & { return value; }
-    T &&operator*() && { return std::move(value); }
     T *operator->() & { return &value; }
     const T *operator->() const & { return &value; }
-    T *operator->() && = delete; /* it may be empty: look at it first */
-    const char *what() const { return error.empty() ? dlock_status_text(status) : error.c_str(); }
+    const char *what() const & { return error.empty() ? dlock_status_text(status) : error.c_str(); }
+    explicit operator bool() const && = delete;
+    T &operator*() const && = delete;
+    T *operator->() const && = delete;
+    const char *what() const && = delete;
 };
 
 namespace detail
@@ -119,7 +143,7 @@ result<T> make(bool can, const std::shared_ptr<Origin> &origin, Call call)
     char err[256] = "";
     if (can)
         ret.status = call(&handle, err, sizeof(err));
-    if (ret)
+    if (ret.status == DLOCK_OK)
         ret.value = T(handle, origin);
     else
         ret.error = can ? err : "an owner that is empty, or a name with a NUL inside";
@@ -183,7 +207,7 @@ using reply_ptr = std::unique_ptr<redisReply, reply_deleter>;
 
 /* Of a guarded call. No bool: DLOCK_UNKNOWN says neither that it was run nor that it was not. */
 struct [[nodiscard]] answer {
-    dlock_status status = DLOCK_INVALID;
+    dlock::status status = DLOCK_INVALID;
     reply_ptr reply; /* the body's, or Redis's error; else NULL */
 };
 
@@ -221,6 +245,14 @@ template <class Call> answer ask(bool can, const words &keys, const words &args,
     return ret;
 }
 
+inline answer guarded(dlock_hold *hold, bool release, const guard &body, const words &keys,
+                      const words &args, dlock_time deadline, int replicas)
+{
+    return ask(hold && body.get(), keys, args, [&](int n, auto *all, auto **reply) {
+        return dlock_guard_call_wait(hold, body.get(), n, all, release, replicas, deadline, reply);
+    });
+}
+
 } // namespace detail
 
 /* ---- holds ----------------------------------------------------------------------------------- */
@@ -233,7 +265,7 @@ class pending_release : public detail::owner<dlock_pending, dlock_lock, detail::
     int fd() const { return get() ? dlock_pending_fd(get()) : -1; }
 
     /* DLOCK_PENDING, or what the release came to: then this is empty. */
-    [[nodiscard]] dlock_status finish()
+    status finish()
     {
         dlock_status status = get() ? dlock_release_finish(get()) : DLOCK_INVALID;
         if (detail::is_decided(status))
@@ -256,7 +288,7 @@ class hold : public detail::owner<dlock_hold, dlock_lock, detail::end_hold>
     }
 
     /* Empty afterwards, whatever it returns. */
-    [[nodiscard]] dlock_status release()
+    status release()
     {
         auto last = leave();
         return last ? dlock_release(last.release()) : DLOCK_INVALID;
@@ -279,24 +311,14 @@ class hold : public detail::owner<dlock_hold, dlock_lock, detail::end_hold>
     answer call(const guard &body, const words &keys, const words &args, dlock_time deadline,
                 int replicas = 0)
     {
-        return call(false, body, keys, args, deadline, replicas);
+        return detail::guarded(get(), false, body, keys, args, deadline, replicas);
     }
 
     /* Not held() afterwards, unless it failed; release() tells how the release ended. */
     answer call_and_release(const guard &body, const words &keys, const words &args,
                             dlock_time deadline, int replicas = 0)
     {
-        return call(true, body, keys, args, deadline, replicas);
-    }
-
-  private:
-    answer call(bool release, const guard &body, const words &keys, const words &args,
-                dlock_time deadline, int replicas)
-    {
-        return detail::ask(get() && body.get(), keys, args, [&](int n, auto *all, auto **reply) {
-            return dlock_guard_call_wait(get(), body.get(), n, all, release, replicas, deadline,
-                                         reply);
-        });
+        return detail::guarded(get(), true, body, keys, args, deadline, replicas);
     }
 };
 
@@ -369,26 +391,23 @@ class latch : public detail::owner<dlock_latch, dlock_client, dlock_latch_free>
 {
   public:
     using owner::owner;
-    [[nodiscard]] dlock_status set(int64_t count, int64_t life_ms = 0) const
+    status set(int64_t count, int64_t life_ms = 0) const
     {
         return get() ? dlock_latch_set(get(), count, life_ms) : DLOCK_INVALID;
     }
-    [[nodiscard]] dlock_status count_down(const char *who = nullptr, int64_t *left = nullptr) const
+    status count_down(const char *who = nullptr, int64_t *left = nullptr) const
     {
         return get() ? dlock_latch_count_down(get(), who, left) : DLOCK_INVALID;
     }
-    [[nodiscard]] dlock_status left(int64_t &ret) const
+    status left(int64_t &ret) const
     {
         return get() ? dlock_latch_left(get(), &ret) : DLOCK_INVALID;
     }
-    [[nodiscard]] dlock_status wait(const dlock_wait &wait) const
+    status wait(const dlock_wait &wait) const
     {
         return get() ? dlock_latch_wait(get(), &wait) : DLOCK_INVALID;
     }
-    [[nodiscard]] dlock_status wait_for(std::chrono::milliseconds time) const
-    {
-        return wait(detail::wait_of(time));
-    }
+    status wait_for(std::chrono::milliseconds time) const { return wait(detail::wait_of(time)); }
 };
 
 /* ---- clients --------------------------------------------------------------------------------- */

@@ -29,13 +29,16 @@ constexpr bool is_owner =
     std::is_nothrow_destructible_v<T> && std::is_default_constructible_v<T>;
 
 static_assert(is_owner<dlock::client> && is_owner<dlock::lock> && is_owner<dlock::hold>);
-static_assert(is_owner<dlock::latch> && is_owner<dlock::guard> && is_owner<dlock::answer>);
+static_assert(is_owner<dlock::latch> && is_owner<dlock::guard>);
 static_assert(is_owner<dlock::pending_acquisition> && is_owner<dlock::pending_release>);
 static_assert(is_owner<dlock::result<dlock::hold>> && is_owner<dlock::result<dlock::client>>);
 
-static_assert(std::is_constructible_v<bool, dlock::result<dlock::hold>>);
+static_assert(std::is_constructible_v<bool, dlock::result<dlock::hold> &>);
+static_assert(!std::is_constructible_v<bool, dlock::result<dlock::hold>>, "gone at once");
 static_assert(!std::is_convertible_v<dlock::result<dlock::hold>, bool>);
 static_assert(!std::is_constructible_v<bool, dlock::answer>, "unknown is neither yes nor no");
+static_assert(!std::is_constructible_v<bool, dlock::status>, "nor is it as a status");
+static_assert(std::is_nothrow_move_assignable_v<dlock::answer>);
 static_assert(!std::is_convertible_v<const char *, dlock::guard>);
 
 static_assert(is_unknown(DLOCK_UNKNOWN) &&
@@ -61,7 +64,7 @@ static dlock::client new_client(int64_t io_ms = 0)
     options.io_ms = io_ms;
     auto client = dlock::client::open(url, options);
     CHECK(client);
-    return *std::move(client);
+    return std::move(*client);
 }
 
 static dlock_options of_kind(dlock_kind kind)
@@ -76,7 +79,7 @@ static dlock::lock new_lock(const dlock::client &client, const std::string &name
 {
     auto lock = client.new_lock(name, options);
     CHECK(lock);
-    return *std::move(lock);
+    return std::move(*lock);
 }
 
 static dlock::hold acquired(const dlock::lock &lock)
@@ -84,14 +87,14 @@ static dlock::hold acquired(const dlock::lock &lock)
     auto hold = lock.try_acquire();
     CHECK(hold);
     CHECK(hold->held());
-    return *std::move(hold);
+    return std::move(*hold);
 }
 
 static dlock::guard new_guard(const char *body)
 {
     auto guard = dlock::guard::make("body", body);
     CHECK(guard);
-    return *std::move(guard);
+    return std::move(*guard);
 }
 
 static void redis(const dlock::client &client, const dlock::words &command)
@@ -120,7 +123,7 @@ struct other {
         : lock(new_lock(client, name, options))
     {
     }
-    bool can() const { return static_cast<bool>(lock.try_acquire()); }
+    bool can() const { return lock.try_acquire().status == DLOCK_OK; }
     bool must_wait() const { return lock.try_acquire().status == DLOCK_BUSY; }
 };
 
@@ -162,13 +165,21 @@ static void what_was_moved_from_is_empty()
     CHECK(hold.call(body, {}, {}, dlock_in_ms(1)).status == DLOCK_INVALID);
     CHECK(mine.call({}, {}, {}, dlock_in_ms(1)).status == DLOCK_INVALID);
 
+    auto &itself = mine;
+    mine = std::move(itself);
+    CHECK(mine.held());
+    auto result = lock.try_acquire();
+    CHECK(result);
+    auto taken = std::move(*result);
+    CHECK(!result && !result->get() && taken.held());
+
     auto kept = std::move(lock);
     CHECK(!lock.get() && lock.try_acquire().status == DLOCK_INVALID);
     CHECK(lock.start_acquire({}).status == DLOCK_INVALID);
     auto keeper = std::move(client);
     auto none = client.new_lock("moved");
     CHECK(!none && !none->get() && std::strstr(none.what(), "empty"));
-    CHECK(!client.new_latch("moved") && client.last_error().empty());
+    CHECK(client.new_latch("moved").status == DLOCK_INVALID && client.last_error().empty());
     CHECK(dlock::latch().wait({}) == DLOCK_INVALID);
     CHECK(dlock::pending_acquisition().finish().status == DLOCK_INVALID);
     CHECK(dlock::pending_release().finish() == DLOCK_INVALID);
@@ -285,7 +296,7 @@ static void unknown_is_neither_yes_nor_no()
     CHECK(hold.release() == DLOCK_UNKNOWN);
     CHECK(!hold.get());
     redis(other.client, {"CLIENT", "UNPAUSE"});
-    CHECK(other.lock.try_acquire_for(60s));
+    CHECK(other.lock.try_acquire_for(60s).status == DLOCK_OK);
 }
 
 static void a_wait_ends()
@@ -304,17 +315,17 @@ static void a_wait_ends()
     CHECK(pending && readable(pending->fd(), 10000));
     CHECK(pending->finish().status == DLOCK_BUSY);
     CHECK(theirs.release() == DLOCK_OK);
-    CHECK(lock.try_acquire_for(60s));
+    CHECK(lock.try_acquire_for(60s).status == DLOCK_OK);
 }
 
 static void what_can_not_be_made_says_why()
 {
     auto none = dlock::client::open("http://127.0.0.1");
     CHECK(!none && none.status == DLOCK_INVALID && !none.error.empty());
-    CHECK(!dlock::client::open(std::string("redis://127.0.0.1:1\0", 20)));
+    CHECK(dlock::client::open(std::string("redis://127.0.0.1:1\0", 20)).status == DLOCK_INVALID);
     auto client = new_client();
     CHECK(client.new_lock("dlock:mine").status == DLOCK_INVALID);
-    CHECK(client.new_lock("right"));
+    CHECK(client.new_lock("right").status == DLOCK_OK);
     auto cut = client.new_lock(std::string("cut\0off", 7));
     CHECK(!cut && std::strstr(cut.what(), "NUL"));
     CHECK(client.new_latch(std::string("cut\0off", 7)).status == DLOCK_INVALID);
@@ -389,7 +400,7 @@ static void a_pending_call_that_is_dropped_leaves_nothing()
         dlock::pending_acquisition waits;
         auto theirs = acquired(other.lock);
         auto lock = new_lock(new_client(), "dropped", of_kind(DLOCK_FAIR));
-        waits = *lock.start_acquire(forever);
+        waits = std::move(lock.start_acquire(forever).value);
         CHECK(waits.get());
         for (dlock_time end = dlock_in_ms(60000); info.waiters != 1;)
             CHECK(!dlock_passed(end) && dlock_inspect(other.lock.get(), &info) == DLOCK_OK);
@@ -434,7 +445,7 @@ static void a_writer_becomes_a_reader()
     auto first = acquired(jobs), second = acquired(jobs);
     CHECK(jobs.try_acquire().status == DLOCK_BUSY);
     first = {};
-    CHECK(jobs.try_acquire());
+    CHECK(jobs.try_acquire().status == DLOCK_OK);
 }
 
 static void a_latch_opens()
