@@ -40,21 +40,21 @@
  * nothing and return DLOCK_INVALID, false, 0 or -1.
  *
  * Owners are moved, never copied, and share what they were got from: a hold and a pending call
- * their lock, locks and latches their client. So they end in any order, and a client with the last
- * of them, which then waits as dlock_client_free() does. A destructor that has to ask Redis waits
- * as the function of dlock.h does: beside a silent Redis io_ms, a second unless set otherwise, and
- * three times that for the last of a client. In a forked child it does nothing.
+ * their lock, locks, latches and elections their client. So they end in any order, and a client
+ * with the last of them, which then waits as dlock_client_free() does. A destructor that has to ask
+ * Redis waits as the function of dlock.h does: beside a silent Redis io_ms, a second unless set
+ * otherwise, and three times that for the last of a client. In a forked child it does nothing.
  *
  * Functions that are const may be called from any thread, the others by one at a time; while an
  * owner is moved, assigned to or emptied nobody may use it. A hold is its thread's even when it
  * has been moved to another: unless wait.context was set, it is no longer renewed when the thread
  * that acquired it ends. What dlock.h calls (borrowed) is so here. Callbacks are functions of C, so
  * nothing may be thrown out of them: the library would be left with its mutexes locked. What their
- * `arg` points to lives as long as the lock and its holds, and the client.
+ * `arg` points to lives as long as the lock and its holds, the election, the client.
  *
  * The contracts are those of dlock.h, whose functions these call, and whose structs they take:
  * `dlock_options reads = {}; reads.kind = DLOCK_READ;`. What has no form here takes get(), and what
- * it makes is adopted by an owner's constructor, with a share of what has to outlive it.
+ * it makes is adopted by an owner's constructor, with the share() of what has to outlive it.
  */
 #ifndef DLOCK_HPP
 #define DLOCK_HPP
@@ -352,6 +352,7 @@ class lock
     lock(lock &&) = default;
     lock &operator=(lock &&) = default;
     dlock_lock *get() const { return lock_.get(); }
+    std::shared_ptr<dlock_lock> share() const { return lock_; }
 
     result<hold> try_acquire() const { return acquire({}); }
     result<hold> try_acquire_for(std::chrono::milliseconds time) const
@@ -410,6 +411,59 @@ class latch : public detail::owner<dlock_latch, dlock_client, dlock_latch_free>
     status wait_for(std::chrono::milliseconds time) const { return wait(detail::wait_of(time)); }
 };
 
+/* ---- leader election ------------------------------------------------------------------------- */
+
+/* A candidate, or an observer that only asks for the leader(). Its destructor resigns. */
+class election : public detail::owner<dlock_election, dlock_client, dlock_election_free>
+{
+  public:
+    using owner::owner;
+    int fd() const { return get() ? dlock_election_fd(get()) : -1; }
+
+    /* Without a `wait` for ever; an all-zero one is over at once. */
+    status start() const { return get() ? dlock_election_start(get(), nullptr) : DLOCK_INVALID; }
+    status start(const dlock_wait &wait) const
+    {
+        return get() ? dlock_election_start(get(), &wait) : DLOCK_INVALID;
+    }
+    status campaign() const
+    {
+        return get() ? dlock_election_campaign(get(), nullptr) : DLOCK_INVALID;
+    }
+    status campaign(const dlock_wait &wait) const
+    {
+        return get() ? dlock_election_campaign(get(), &wait) : DLOCK_INVALID;
+    }
+
+    /* dlock_election_status(): DLOCK_OK leads, DLOCK_PENDING campaigns. */
+    status now() const { return get() ? dlock_election_status(get()) : DLOCK_INVALID; }
+    status resign() const { return get() ? dlock_election_resign(get()) : DLOCK_INVALID; }
+    status leader(dlock_info &ret) const
+    {
+        return get() ? dlock_election_leader(get(), &ret) : DLOCK_INVALID;
+    }
+
+    /* The leader's, never to be adopted; NULL unless it leads. This and what follows is for one
+     * thread at a time, and not while another starts again or resigns: that ends the hold. */
+    dlock_hold *hold() { return get() ? dlock_election_hold(get()) : nullptr; }
+    uint64_t fence()
+    {
+        auto *mine = hold();
+        return mine ? dlock_fence(mine) : 0;
+    }
+
+    /* By the leader alone: DLOCK_STALE, and nothing was run, where it does not lead. */
+    answer call(const guard &body, const words &keys, const words &args, dlock_time deadline,
+                int replicas = 0)
+    {
+        auto *mine = hold();
+        auto ret = detail::guarded(mine, false, body, keys, args, deadline, replicas);
+        if (get() && body.get() && !mine)
+            ret.status = fd() < 0 ? DLOCK_FORKED : DLOCK_STALE;
+        return ret;
+    }
+};
+
 /* ---- clients --------------------------------------------------------------------------------- */
 
 class client
@@ -421,6 +475,7 @@ class client
     client(client &&) = default;
     client &operator=(client &&) = default;
     dlock_client *get() const { return client_.get(); }
+    std::shared_ptr<dlock_client> share() const { return client_; }
 
     static result<client> open(const std::string &url, const dlock_client_options &options = {})
     {
@@ -440,6 +495,14 @@ class client
     {
         return detail::make<latch>(get() && detail::is_whole(name), client_, [&](auto... ret) {
             return dlock_latch_new(get(), name.c_str(), ret...);
+        });
+    }
+
+    result<election> new_election(const std::string &name,
+                                  const dlock_election_options &options = {}) const
+    {
+        return detail::make<election>(get() && detail::is_whole(name), client_, [&](auto... ret) {
+            return dlock_election_new(get(), name.c_str(), &options, ret...);
         });
     }
 

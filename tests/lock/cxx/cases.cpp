@@ -29,7 +29,7 @@ constexpr bool is_owner =
     std::is_nothrow_destructible_v<T> && std::is_default_constructible_v<T>;
 
 static_assert(is_owner<dlock::client> && is_owner<dlock::lock> && is_owner<dlock::hold>);
-static_assert(is_owner<dlock::latch> && is_owner<dlock::guard>);
+static_assert(is_owner<dlock::latch> && is_owner<dlock::guard> && is_owner<dlock::election>);
 static_assert(is_owner<dlock::pending_acquisition> && is_owner<dlock::pending_release>);
 static_assert(is_owner<dlock::result<dlock::hold>> && is_owner<dlock::result<dlock::client>>);
 
@@ -183,6 +183,14 @@ static void what_was_moved_from_is_empty()
     CHECK(dlock::latch().wait({}) == DLOCK_INVALID);
     CHECK(dlock::pending_acquisition().finish().status == DLOCK_INVALID);
     CHECK(dlock::pending_release().finish() == DLOCK_INVALID);
+    CHECK(client.new_election("moved").status == DLOCK_INVALID);
+    dlock::election nobody;
+    dlock_info info;
+    CHECK(nobody.start() == DLOCK_INVALID && nobody.campaign({}) == DLOCK_INVALID);
+    CHECK(nobody.now() == DLOCK_INVALID && nobody.resign() == DLOCK_INVALID);
+    CHECK(nobody.leader(info) == DLOCK_INVALID && nobody.fd() == -1 && !nobody.hold());
+    CHECK(nobody.fence() == 0);
+    CHECK(nobody.call(body, {}, {}, dlock_in_ms(1)).status == DLOCK_INVALID);
 }
 
 static void what_is_assigned_to_releases_what_it_had()
@@ -461,6 +469,60 @@ static void a_latch_opens()
     CHECK(latch->wait_for(60s) == DLOCK_OK && latch->wait({}) == DLOCK_OK);
 }
 
+/* ---- elections, and what dlock.h alone has -------------------------------------------------- */
+
+static void a_candidate_leads_until_it_ends()
+{
+    auto client = new_client();
+    auto body = new_guard("return redis.call('INCR', KEYS[1])");
+    auto next = new_client().new_election("{elected}"); /* which keeps its client */
+    CHECK(next && next->fd() >= 0 && next->now() == DLOCK_CANCELLED);
+    dlock_info info;
+    CHECK(next->leader(info) == DLOCK_OK && !info.held);
+    {
+        dlock_election_options options = {};
+        options.lease_ms = 60000;
+        auto first = client.new_election("{elected}", options);
+        CHECK(first && first->campaign() == DLOCK_OK && first->now() == DLOCK_OK);
+        CHECK(next->campaign({}) == DLOCK_BUSY);
+        CHECK(next->start() == DLOCK_OK && next->start() == DLOCK_INVALID);
+        CHECK(next->leader(info) == DLOCK_OK && info.held && info.fence == first->fence());
+        CHECK(next->now() == DLOCK_PENDING && !next->hold() && next->fence() == 0);
+        auto stale = next->call(body, {"{elected}:n"}, {}, dlock_in_ms(2000));
+        CHECK(stale.status == DLOCK_STALE && !stale.reply);
+        CHECK(next->call({}, {}, {}, dlock_in_ms(1)).status == DLOCK_INVALID);
+        auto written = first->call(body, {"{elected}:n"}, {}, dlock_in_ms(10000));
+        CHECK(written.status == DLOCK_OK && written.reply->integer == 1);
+    } /* resigns */
+    for (dlock_time end = dlock_in_ms(60000); next->now() != DLOCK_OK;)
+        CHECK(!dlock_passed(end) && readable(next->fd(), 60000));
+    CHECK(next->fence() > info.fence);
+    auto written = next->call(body, {"{elected}:n"}, {}, dlock_in_ms(10000));
+    CHECK(written.status == DLOCK_OK && written.reply->integer == 2);
+    CHECK(next->resign() == DLOCK_OK && next->now() == DLOCK_CANCELLED);
+    CHECK(client.new_election(std::string("cut\0off", 7)).status == DLOCK_INVALID);
+}
+
+/* A lock of several names, which only dlock.h makes. */
+static void what_c_makes_is_adopted()
+{
+    const char *names[] = {"{adopted}:a", "{adopted}:b"};
+    other other("{adopted}:b");
+    dlock::hold hold;
+    {
+        auto client = new_client();
+        dlock_lock *made = nullptr;
+        CHECK(dlock_multi_new(client.get(), names, 2, nullptr, &made, nullptr, 0) == DLOCK_OK);
+        dlock::lock both(made, client.share());
+        dlock_hold *got = nullptr;
+        CHECK(dlock_acquire(made, nullptr, &got) == DLOCK_OK);
+        hold = dlock::hold(got, both.share());
+    }
+    CHECK(hold.held() && other.must_wait());
+    CHECK(hold.release() == DLOCK_OK);
+    CHECK(other.can());
+}
+
 /* ---- after fork() ---------------------------------------------------------------------------- */
 
 /* All destructors run in the child; the parent's lock is left alone. */
@@ -468,11 +530,13 @@ static void a_child_holds_nothing()
 {
     other other("fork");
     auto client = new_client();
+    auto body = new_guard("return 1");
     auto lock = new_lock(client, "fork"), free = new_lock(client, "fork:free");
     auto hold = acquired(lock), second = acquired(new_lock(client, "fork:2"));
     auto latch = client.new_latch("fork:latch");
     auto pending = free.start_acquire({});
-    CHECK(pending && latch);
+    auto leads = client.new_election("fork:leader");
+    CHECK(pending && latch && leads && leads->campaign() == DLOCK_OK);
     pid_t child = fork();
     if (child == 0) {
         CHECK(!hold.held() && hold.fence() == 0 && hold.lost_fd() == -1);
@@ -481,6 +545,9 @@ static void a_child_holds_nothing()
         CHECK(second.start_release().status == DLOCK_FORKED && second.get());
         CHECK(second.release() == DLOCK_FORKED);
         CHECK(pending->finish().status == DLOCK_FORKED && pending->get());
+        CHECK(leads->now() == DLOCK_FORKED && !leads->hold() && leads->fd() == -1);
+        CHECK(leads->call(body, {}, {}, dlock_in_ms(1)).status == DLOCK_FORKED);
+        leads = {};
         pending = {};
         hold = {};
         latch = {};
@@ -491,7 +558,7 @@ static void a_child_holds_nothing()
     }
     int ended = -1;
     CHECK(waitpid(child, &ended, 0) == child && ended == 0);
-    CHECK(hold.held() && other.must_wait());
+    CHECK(hold.held() && other.must_wait() && leads->now() == DLOCK_OK);
     CHECK(hold.release() == DLOCK_OK);
     CHECK(other.can());
 }
@@ -522,6 +589,8 @@ int main(int argc, char **argv)
         CASE(a_pending_call_that_is_dropped_leaves_nothing),
         CASE(a_writer_becomes_a_reader),
         CASE(a_latch_opens),
+        CASE(a_candidate_leads_until_it_ends),
+        CASE(what_c_makes_is_adopted),
         CASE(a_child_holds_nothing),
     };
     std::signal(SIGPIPE, SIG_IGN);

@@ -121,6 +121,8 @@ int main(void)
         WITH(cpp_case, a_pending_call_that_is_dropped_leaves_nothing),
         WITH(cpp_case, a_writer_becomes_a_reader),
         WITH(cpp_case, a_latch_opens),
+        WITH(cpp_case, a_candidate_leads_until_it_ends),
+        WITH(cpp_case, what_c_makes_is_adopted),
         WITH(cpp_case, a_child_holds_nothing),
         cmocka_unit_test(the_example_sells_what_there_is),
     };
