@@ -223,7 +223,7 @@ class guard : public detail::owner<dlock_guard, void, dlock_guard_free>
     }
 };
 
-using words = std::vector<std::string_view>; /* any bytes */
+using words = std::vector<std::string_view>; /* any bytes, which the caller keeps (borrowed) */
 
 namespace detail
 {
