@@ -128,7 +128,7 @@ bool spacing_begin(spacing *ret, const run_options *options, const command_sessi
     if (status == DLOCK_OK && due)
         return true;
     *code = status == DLOCK_OK ? (int)options->busy_code : not_begun(ret, status);
-    if (status == DLOCK_OK)
+    if (status == DLOCK_OK && options->busy_code != 0)
         command_complain(
             "%s is not run: under the lock \"%s\" a run that succeeded began %.1f s ago",
             options->command[0], options->name, (double)us / 1e6);

@@ -286,6 +286,8 @@ static int acquire_and_run(run_job *run, const command_session *session)
         dlock_release(hold);
     if (signo)
         return 128 + signo;
+    if (status == DLOCK_BUSY && run->options.busy_code == 0)
+        return 0; /* as asked for: no word either, which cron would send by mail */
     char err[256] = "";
     const char *why = dlock_status_text(status);
     bool permits = run->options.kind == DLOCK_SEMAPHORE;

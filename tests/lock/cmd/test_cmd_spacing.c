@@ -222,6 +222,11 @@ static void a_second_host_does_not_run_in_the_period(void **state)
     assert_in_range(ask("PTTL dlock:{n}:ran"), 60000, 3600000);
     assert_int_equal(ran(start("run --once-per 1h n -- echo ran"), 75), 0);
     assert_int_equal(ran(start("run --once-per 1h -n -E 0 n -- echo ran"), 0), 0);
+    assert_int_equal(finish(start("run --once-per 1h -E 0 n -- true"), said, sizeof(said)), 0);
+    assert_string_equal(said, "");
+    ask("SET taken stranger");
+    assert_int_equal(finish(start("run -n -E 0 taken -- true"), said, sizeof(said)), 0);
+    assert_string_equal(said, "");
     assert_int_equal(finish(start("run --once-per 1h -E 9 n -- echo ran"), said, sizeof(said)), 9);
     assert_non_null(strstr(said, "echo is not run: under the lock \"n\" a run that succeeded"));
     assert_int_equal(ask("EXISTS n"), 0);
