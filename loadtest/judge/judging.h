@@ -149,6 +149,10 @@ int64_t units_seen(const lt_judging *j, const lt_stock_line *stock, int64_t to_u
 /* Units that were reserved or sold all the time, at least. */
 int64_t units_held(const lt_judging *j, int64_t from_us, int64_t to_us);
 
+/* Whether its units may count for its user's limit at some moment between these. */
+bool counts_for_limit(const lt_judging *j, const lt_request *request, int64_t from_us,
+                      int64_t to_us);
+
 /* Whether who was told this went without a unit that he might have had. */
 bool is_turned_away(const lt_judging *j, const lt_ask *ask);
 

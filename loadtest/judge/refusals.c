@@ -325,25 +325,61 @@ void check_limit(lt_judging *j)
         settle_by_ledger(j, STATE_OK);
 }
 
-/* What a user has at rest he had not more of before. */
+/* Chains of requests by their users, from 1. */
+typedef struct lt_chains {
+    uint32_t *first, *next;
+} lt_chains;
+
+static lt_chains chain_released(const lt_judging *j)
+{
+    lt_chains chains = {zeroed(j->history->texts.len, sizeof(uint32_t)),
+                        zeroed(j->requests_len, sizeof(uint32_t))};
+    for (uint32_t i = 0; i < j->requests_len; i++) {
+        if (!j->requests[i].released)
+            continue;
+        chains.next[i] = chains.first[j->requests[i].user];
+        chains.first[j->requests[i].user] = i + 1;
+    }
+    return chains;
+}
+
+/* Of what was the user's for a while: what was not his yet, or not any more, all the time. */
+static int64_t units_apart(const lt_judging *j, const lt_chains *released, const lt_ask *ask)
+{
+    int64_t units = 0;
+    for (uint32_t i = released->first[ask->user]; i > 0; i = released->next[i - 1]) {
+        const lt_request *request = &j->requests[i - 1];
+        if (!counts_for_limit(j, request, ask->from_us, ask->to_us))
+            units += request->quantity;
+    }
+    return units;
+}
+
+/* What a user has at rest he had not more of before, but for what was his for a while. */
 void check_limit_refusals(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t limit = h->sale.limit, most = limit > 0 ? limit : INT64_MAX;
-    int64_t *has = units_of_users(j, true);
+    int64_t *at_rest = units_of_users(j, false), *ever = units_of_users(j, true);
+    lt_chains released = chain_released(j);
     bool certain = (j->ledger || j->counts_only) && j->whole && h->sale.failovers != 1;
     for (size_t i = 0; certain && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        bool reached =
-            !was_told(j, ask, 409, "limit_reached") || has[ask->user] + ask->quantity > most;
-        bool above = !was_told(j, ask, 409, "quantity_above_limit") || ask->quantity > most;
-        if (!reached || !above)
+        bool by_limit = was_told(j, ask, 409, "limit_reached");
+        bool above = was_told(j, ask, 409, "quantity_above_limit");
+        int64_t has =
+            !by_limit ? ever[ask->user]
+                      : later(at_rest[ask->user], ever[ask->user] - units_apart(j, &released, ask));
+        if ((by_limit && has + ask->quantity <= most) || (above && ask->quantity <= most))
             violated(j,
                      "%s was refused %" PRId64 " units by the limit of %" PRId64
                      ", and has %" PRId64 " (line %" PRId64 ")",
-                     text_of(j, ask->user), ask->quantity, limit, has[ask->user], ask->line);
+                     text_of(j, ask->user), ask->quantity, limit, has, ask->line);
     }
-    free(has);
+    free(at_rest);
+    free(ever);
+    free(released.first);
+    free(released.next);
     if (limit == 0)
         settle(j, STATE_NOTHING, "");
     else if (j->counts_only || h->sale.failovers == 1)

@@ -128,6 +128,15 @@ static int64_t back_from(const lt_judging *j, const lt_request *request)
     return request->cancel_us < from ? request->cancel_us : from;
 }
 
+bool counts_for_limit(const lt_judging *j, const lt_request *request, int64_t from_us,
+                      int64_t to_us)
+{
+    const lt_seen *fate = request->fate;
+    bool over = fate->state == j->expired && over_by(j, request, LATE_US) < from_us;
+    bool ended = j->calm && request->released && (fate->to_us < from_us || over);
+    return !ended && request->first_us <= to_us;
+}
+
 /* Each with its units: when it may have them, and when it surely has. */
 static void collect_units(lt_judging *j)
 {
