@@ -77,6 +77,9 @@ rest segment=0 remaining=8
 end
 `
 
+// The ledger tells when it was made, so that it tells for how long it was reserved.
+var timed = strings.Replace(lazy, "expires_us=110", "time_us=1000 expires_us=100000", 1)
+
 // Two segments, of one unit each.
 const sharded = `flashsale-history 2
 sale id=5f item=P strategy=sharded durability=memory stock=2 limit=0 segments=2 lease_us=0 guarded=1
@@ -127,6 +130,9 @@ var lies = []struct{ name, of, old, new, want string }{
 	{"an order in a sale that is closed", honest, "",
 		"ask from=1 to=2 request=y user=u7 quantity=1 target=0 status=409 code=sale_closed", "illegal"},
 	{"an order of another sale", honest, "target=0 status=201 order=5f-e-1", "target=0 status=201 order=60-e-1", "illegal"},
+	{"an answer that names its sale and item", honest, "target=2 status=201", "target=2 status=201 sale=5f told_item=P", "ok"},
+	{"an answer that names another sale", honest, "target=2 status=201", "target=2 status=201 sale=60", "illegal"},
+	{"an answer that names another item", honest, "target=2 status=201", "target=2 status=201 told_item=Q", "illegal"},
 	{"a history that was cut off", honest, "\nend\n", "\n", "unknown"},
 	{"no ledger", honest, "rest segment=0 remaining=0\n", "", "unknown"},
 	{"a strategy that is not guarded shows a buy half done", strings.ReplaceAll(honest, "guarded=1", "guarded=0"),
@@ -145,6 +151,15 @@ var lies = []struct{ name, of, old, new, want string }{
 	{"told to be expired, and sold", lazy, "state=reserved expires", "state=sold expires", "illegal"},
 	{"refused as cancelled, and sold", reserving, "",
 		"confirm from=200 to=210 request=b target=0 status=409 code=order_cancelled", "illegal"},
+
+	{"reserved for as long as was asked", timed, "", "", "ok"},
+	{"reserved for longer than was asked", timed, "expires_us=100000", "expires_us=200000", "illegal"},
+	{"a used id that asks for another time", timed, "", "ask from=25 to=28 request=a user=u1 quantity=1 target=0 " +
+		"status=201 order=5f-e-1 remaining=8 fence=0 state=reserved reserve_us=150000", "illegal"},
+	{"the limit of who has a reservation", reserving, "",
+		"ask from=84 to=86 request=f user=u3 quantity=2 target=0 status=409 code=limit_reached", "ok"},
+	{"the limit of who had one, and its unit is somebody else's", reserving, "",
+		"ask from=200 to=210 request=f user=u3 quantity=2 target=0 status=409 code=limit_reached", "illegal"},
 
 	{"sharded", sharded, "", "", "ok"},
 	{"sold out while another segment is not", sharded, "from=50 to=60", "from=22 to=25", "illegal"},

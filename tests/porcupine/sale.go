@@ -4,8 +4,8 @@ package main
 //
 // It states: a request gets one order, at one moment between a call and its answer; that order takes
 // its units from the stock (of its segment), never more than there are, and never lets a user pass
-// the limit; what is told of it (number, units left, fence, user, quantity) is what it is, then and
-// later, at every instance; where there are fences, each order has one, and they never fall; "sold out" and "limit reached" are right when they are
+// the limit; what is told of it (number, units left, fence, user, quantity, item, sale, and for how
+// long it is reserved) is what it is, then and later, at every instance; where there are fences, each order has one, and they never fall; "sold out" and "limit reached" are right when they are
 // said; a final no stays a no; a reservation is confirmed, cancelled or expired once, and the last
 // two give its units back; at rest the ledger has these orders and no others, and the stock is what
 // they leave.

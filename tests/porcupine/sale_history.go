@@ -32,6 +32,7 @@ const (
 	never    = math.MaxInt64 / 2
 	cutOff   = "it was cut off"
 	noLedger = "the ledger was not read"
+	bucketUs = 100000 // to which the end of a reservation is rounded up
 )
 
 type line struct {
@@ -82,7 +83,7 @@ func readLines(from io.Reader) (lines []line, err error) {
 
 type saleReader struct {
 	sale
-	id       string
+	id, item string
 	reserve  int64
 	wrong    []saleOp // what contradicts the ledger, and is no answer
 	moved    bool     // a fault may have moved clocks
@@ -94,6 +95,7 @@ type saleReader struct {
 	lasts    map[int]int64 // for how long it reserves, if not as the sale says
 	ledger   []slot
 	lines    map[int]int   // where the order of a request stands
+	made     map[int]int64 // when the order of a request was made, by the ledger
 	ends     map[int]int64 // when the reservation of a request ends, by the ledger
 	last     int64         // of all times that were written down
 	ops      []porcupine.Operation
@@ -163,7 +165,8 @@ func (r *saleReader) add(from, to int64, op saleOp) {
 }
 
 func (r *saleReader) readSale(l *line) error {
-	r.id, r.limit, r.segments = l.text("id"), l.num("limit"), max(1, int(l.num("segments")))
+	r.id, r.item = l.text("id"), l.text("item")
+	r.limit, r.segments = l.num("limit"), max(1, int(l.num("segments")))
 	r.guarded, r.fences = l.num("guarded") == 1, l.num("fences")
 	r.reserve, r.sameRun = l.num("reserve_us"), l.num("failovers") == 0
 	r.reserves = r.reserve > 0
@@ -199,7 +202,7 @@ func (r *saleReader) readOrder(l *line) {
 		r.wrong = append(r.wrong, saleOp{kind: impossible, request: -1, line: l.number}) // there twice
 	}
 	r.ledger[at] = slot{phaseOf(l), o}
-	r.ends[at], r.lines[at] = l.num("expires_us"), l.number
+	r.made[at], r.ends[at], r.lines[at] = l.num("time_us"), l.num("expires_us"), l.number
 	r.byUser[l.text("user")] = append(r.byUser[l.text("user")], at)
 }
 
@@ -266,7 +269,25 @@ func (r *saleReader) isOther(l *line, at int, o *order, user string, quantity in
 		return true
 	}
 	return o.number < 0 || request != "" && request != l.text("request") || user != "" && o.user != user ||
-		quantity != unknown && o.quantity != quantity
+		quantity != unknown && o.quantity != quantity || tellsOther(l, "sale", r.id) || tellsOther(l, "told_item", r.item)
+}
+
+// Whether it is told, and as something else.
+func tellsOther(l *line, name, as string) bool {
+	told := l.text(name)
+	return told != "" && told != "?" && told != as
+}
+
+// Whether the order is reserved for another time than was asked for, by when it was made and when it ends.
+func (r *saleReader) lastsOther(at int, asked int64) bool {
+	made, ends := r.made[at], r.ends[at]
+	if !r.reserves || !has(r.inLedger(at).phase) || made == unknown || ends == unknown {
+		return false
+	}
+	if asked == unknown {
+		asked = r.reserve
+	}
+	return ends != (made+asked+bucketUs-1)/bucketUs*bucketUs
 }
 
 func (r *saleReader) readAsk(l *line) {
@@ -316,7 +337,7 @@ func (r *saleReader) readAsk(l *line) {
 		if op.phase != reserved {
 			op.phase = sold
 		}
-		if r.isOther(l, at, &o, user, quantity) {
+		if r.isOther(l, at, &o, user, quantity) || r.lastsOther(at, l.num("reserve_us")) {
 			op.kind = impossible
 		}
 		r.byUser[user] = append(r.byUser[user], at)
@@ -516,7 +537,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		return nil, nil, "", err
 	}
 	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{}, lasts: map[int]int64{},
-		ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
+		made: map[int]int64{}, ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
 	why = cutOff
 	rest := saleOp{kind: ledgerRead, request: -1}
