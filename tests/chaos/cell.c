@@ -194,24 +194,29 @@ void cell_rest(cell *c)
 typedef struct last {
     fx_sale *sale;
     int at;
+    bool damaged;
 } last;
 
 /* Whether an instance says for certain what became of a buy, or that nothing comes of any. */
 static bool answers(void *arg)
 {
-    const last *l = arg;
+    last *l = arg;
     char request[32];
     snprintf(request, sizeof(request), "last-%d", l->at);
     fx_told told = fx_sale_ask(l->sale, request, 0, 1, l->at);
-    return told.status == 201 || told.status == 409 || fx_is_damaged(&told);
+    l->damaged = fx_is_damaged(&told);
+    return told.status == 201 || told.status == 409 || l->damaged;
 }
 
 /* One more at each instance, of each sale. If there never is an answer, the judge says so. */
-static void ask_all(void)
+static void ask_all(cell *c)
 {
     for (int k = 0; crew_sale(k); k++) {
-        for (int i = 0; i < FX_INSTANCES; i++)
-            fx_wait_until(answers, &(last){crew_sale(k), i}, FX_ANSWER_MS);
+        for (int i = 0; i < FX_INSTANCES; i++) {
+            last l = {.sale = crew_sale(k), .at = i};
+            fx_wait_until(answers, &l, FX_ANSWER_MS);
+            c->damaged[k] = l.damaged;
+        }
     }
 }
 
@@ -239,11 +244,14 @@ static bool is_settled(void *sale)
     return fx_sale_look_at_stock(sale, 0) == 0;
 }
 
-/* Every reservation is over, and its units are back. If they never are, the judge says so. */
+/* Every reservation is over, and its units are back. If they never are, the judge says so: of a
+ * damaged sale none are. */
 static void await_returns(const cell *c)
 {
-    for (int k = 0; c->row.reserves && crew_sale(k); k++)
-        fx_wait_until(is_settled, crew_sale(k), reserve_s_of(c) * 1000 + CELL_PATIENCE_MS);
+    for (int k = 0; c->row.reserves && crew_sale(k); k++) {
+        if (!c->damaged[k])
+            fx_wait_until(is_settled, crew_sale(k), reserve_s_of(c) * 1000 + CELL_PATIENCE_MS);
+    }
 }
 
 /* Buyers, the fault, buyers until all is sold. */
@@ -270,7 +278,7 @@ static void sell(cell *c)
     for (int n = atomic_load(&crew.let_in); n > 0; n--)
         cell_got_through(c, "a stranger was let in to somebody's order");
     if (!c->over) {
-        ask_all();
+        ask_all(c);
         if (c->slowness > 0)
             c->slowness = slowness_since();
         await_returns(c);

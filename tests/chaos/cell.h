@@ -75,6 +75,7 @@ typedef struct cell {
     double slowness;  /* of the machine behind the last heal (slowness.h); 0: not measured */
     bool failed_over; /* and since then ... */
     long long told_lost[CREW_SALES]; /* ... the instances say that so many orders were lost */
+    bool damaged[CREW_SALES];        /* at last an instance said so of this sale */
     bool skipped;                    /* does not fit; the reason is the note */
     char note[256];                  /* what its reader should know */
 } cell;

@@ -29,7 +29,8 @@ enum {
     MANY_EVERY = 12,
     TOGETHER_EVERY = 9,
     REVOKE_EVERY = 11,
-    USER = 700000 /* and following: those of no buyer of the crew */
+    DAMAGED_SURELY = 50, /* answers in a row that say so */
+    USER = 700000        /* and following: those of no buyer of the crew */
 };
 
 static int number, segment; /* of the last name; in which it begins */
@@ -58,20 +59,23 @@ name replays_name(const cell *c, int units)
 typedef struct question {
     fx_sale *sale;
     const name *of;
-    int at, status;
+    int at, status, damaged;
 } question;
 
-/* Asks again after whatever is not known, as a buyer does. */
+/* Asks again after whatever is not known, as a buyer does. No fault here mends a damaged sale, so
+ * that answer stands, and the cell goes on to its end: only then can its history be judged. */
 static bool is_known(void *arg)
 {
     question *q = arg;
-    q->status = fx_sale_ask(q->sale, q->of->request, q->of->user, q->of->units, q->at).status;
-    return q->status != 503 && !fx_is_unknown(q->status);
+    fx_told told = fx_sale_ask(q->sale, q->of->request, q->of->user, q->of->units, q->at);
+    q->status = told.status;
+    q->damaged = fx_is_damaged(&told) ? q->damaged + 1 : 0;
+    return q->damaged >= DAMAGED_SURELY || (q->status != 503 && !fx_is_unknown(q->status));
 }
 
 int replays_ask(fx_sale *sale, const name *of, int at)
 {
-    question q = {sale, of, at, 0};
+    question q = {.sale = sale, .of = of, .at = at};
     if (!fx_wait_until(is_known, &q, CELL_PATIENCE_MS))
         fail_msg("%s was told %d at last", of->request, q.status);
     return q.status;
