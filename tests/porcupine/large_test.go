@@ -201,7 +201,10 @@ func TestWhatIsLeftOpenFails(t *testing.T) {
 	if n := v.print(&out); n != 1 || trials[0].Agree != "unknown" || trials[1].Agree != "undecided" {
 		t.Errorf("%d: %s", n, out.String())
 	}
-	if tables := v.markdown(); !strings.Contains(tables, "b.buys (ours broken") {
+	if table := v.markdown(); !strings.Contains(table, "| b | sale | broken: units | unknown | undecided |") {
+		t.Error(table)
+	}
+	if tables := v.details(); !strings.Contains(tables, "| b.buys | broken | unknown | it was cut off |") {
 		t.Error(tables)
 	}
 }

@@ -1,11 +1,12 @@
 // judge - has the histories of sales and locks judged by Porcupine, a linearizability checker that is
 // not ours, and by our own judges beside it: do they agree?
 //
-//	judge [--seconds N] [--programs DIR] [--compare FILE] [--json FILE] [--markdown FILE] DIR
+//	judge [--seconds N] [--programs DIR] [--compare FILE] [--json FILE] [--markdown FILE] [--details FILE] DIR
 //
 //	--seconds   Porcupine's limit for one history (30): behind it its verdict is "unknown"
 //	--programs  where verify and histcheck are (DIR)
 //	--compare   verdicts of an earlier time, which must come out the same
+//	--markdown  writes the sums there; --details: what was found trial by trial
 //
 // DIR has histories as scripts/evidence leaves them: CELL.buys, CELL.buys.2, ... of a cell, whose
 // verdict is in CELL.json, and a directory of *.hist and `options` (histcheck's) of a campaign; each
@@ -296,7 +297,8 @@ func main() {
 	programs := flags.String("programs", "", "where verify and histcheck are")
 	compare := flags.String("compare", "", "verdicts that must come out the same")
 	asJSON := flags.String("json", "", "write the verdicts there")
-	markdown := flags.String("markdown", "", "write the tables there")
+	markdown := flags.String("markdown", "", "write the sums there")
+	details := flags.String("details", "", "write there what was found trial by trial")
 	if err := flags.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
 		return
 	} else if err != nil || flags.NArg() != 1 || *seconds < 1 {
@@ -315,6 +317,7 @@ func main() {
 	text, _ := json.MarshalIndent(all, "", " ")
 	write(*asJSON, string(text)+"\n")
 	write(*markdown, all.markdown())
+	write(*details, all.details())
 	changed := 0
 	if *compare != "" {
 		changed, err = differences(all, *compare)

@@ -84,9 +84,11 @@ var groups = []group{
 	{"planted defects, lock", func(t *trial) bool { return t.Planted != "" && t.Kind == "lock" }},
 }
 
-// The tables of EVIDENCE.md: the sum, the planted defects, and every trial without full agreement.
+const notAgreed = "| not agreed on | kind | ours | Porcupine | agree |\n|---|---|---|---|---|\n"
+
+// The tables of EVIDENCE.md: the sums, and every trial without full agreement.
 func (v *verdicts) markdown() string {
-	var b strings.Builder
+	var b, rest strings.Builder
 	fmt.Fprintf(&b, "| %s, at most %d s a history | trials | histories | operations | agree | not checkable | unknown | undecided | differ |\n",
 		v.Checker, v.Seconds)
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
@@ -103,41 +105,40 @@ func (v *verdicts) markdown() string {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", g.title, trials, histories, operations,
 			counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"])
 	}
-	b.WriteString("\n| planted defect | where | ours | Porcupine | agree |\n|---|---|---|---|---|\n")
+	for _, t := range v.Trials {
+		if t.Agree == "yes" {
+			continue
+		}
+		name := t.Name
+		if t.Planted != "" {
+			name = t.Planted
+		}
+		v.row(&rest, t, name)
+	}
+	if rest.Len() == 0 {
+		return b.String() + "\nThe judges agree on every trial.\n"
+	}
+	return b.String() + "\n" + notAgreed + rest.String()
+}
+
+// The tables of MATRIX.md: each planted defect, and each history that a judge did not decide.
+func (v *verdicts) details() string {
+	var b, open strings.Builder
+	b.WriteString("| planted defect | where | ours | Porcupine | agree |\n|---|---|---|---|---|\n")
 	for _, t := range v.Trials {
 		if t.Planted != "" {
 			v.row(&b, t, t.Planted)
 		}
-	}
-	rest := 0
-	for _, t := range v.Trials {
-		if t.Planted == "" && t.Agree != "yes" {
-			if rest++; rest == 1 {
-				b.WriteString("\n| not agreed on | kind | ours | Porcupine | agree |\n|---|---|---|---|---|\n")
-			}
-			v.row(&b, t, t.Name)
-		}
-	}
-	if rest == 0 {
-		b.WriteString("\nWithout planted defects, the judges agree on every trial.\n")
-	}
-	if undecided := v.undecided(); undecided != "" {
-		b.WriteString("\nHistories that a judge did not decide: " + undecided + ".\n")
-	}
-	return b.String()
-}
-
-// Those of trials that both find wrong by another history, too.
-func (v *verdicts) undecided() string {
-	var names []string
-	for _, t := range v.Trials {
 		for _, h := range t.Histories {
 			if h.Agree == "unknown" || h.Agree == "undecided" {
-				names = append(names, fmt.Sprintf("%s (ours %s, Porcupine %s)", h.File, h.Ours, h.Porcupine))
+				fmt.Fprintf(&open, "| %s | %s | %s | %s |\n", h.File, h.Ours, h.Porcupine, h.Why)
 			}
 		}
 	}
-	return strings.Join(names, ", ")
+	if open.Len() > 0 {
+		b.WriteString("\n| history that a judge did not decide | ours | Porcupine | why |\n|---|---|---|---|\n" + open.String())
+	}
+	return b.String()
 }
 
 func (v *verdicts) row(b *strings.Builder, t *trial, name string) {

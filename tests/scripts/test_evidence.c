@@ -1,7 +1,7 @@
 /*
  * test_evidence.c - scripts/evidence: refuses what it does not know, does nothing without Go, keeps
  * the old archive until a new one is whole, makes one that notices a changed file, and writes its
- * tables where the page has room for them; and the page is whole.
+ * tables where the pages have room for them; and the pages are whole.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { SCRIPT_MS = 20000 };
 
-static char home[256]; /* a tree with nothing but the script and its page */
+static char home[256]; /* a tree with nothing but the script and its pages */
 
 static int setup(void **state)
 {
@@ -142,39 +142,44 @@ static void tables_go_between_their_marks(void **state)
         fx_skip("jq is not here");
     assert_int_equal(
         fx_shell(
-            "cd $1;"
-            "for it in agreement matrix; do"
-            "  printf '%s\\n' \"before $it\" \"<!-- $it -->\" \"old $it\" \"<!-- end of $it -->\"; "
-            "done"
-            "  >tests/chaos/EVIDENCE.md;"
-            "echo '| new |' >build/evidence/agreement.md; echo '| whole |' "
-            ">build/evidence/matrix.md;"
+            "cd $1/tests/chaos;"
+            "place() {"
+            "  printf '%s\\n' \"before $1\" \"<!-- $1 -->\" \"old $1\" \"<!-- end of $1 -->\"; };"
+            "place agreement >EVIDENCE.md; { place details; place matrix; } >MATRIX.md; cd $1;"
+            "echo '| new |' >build/evidence/agreement.md; echo '| each |' "
+            ">build/evidence/details.md; echo '| whole |' >build/evidence/matrix.md;"
             "echo '{}' >build/evidence/verdicts.json;"
             "about() { echo "
             "\"{\\\"parts\\\":[{\\\"commit\\\":\\\"c0ffee\\\",\\\"cells\\\":\\\"$1\\\"}]}\""
             "  >build/evidence/about.json; };"
-            "counts() { for it; do grep -c \"$it\" tests/chaos/EVIDENCE.md || :; done | tr '\\n' ' "
-            "'; };"
+            "counts() { page=tests/chaos/$1; shift;"
+            "  for it; do grep -c \"$it\" $page || :; done | tr '\\n' ' '; };"
             "about 'a few'; scripts/evidence --write || exit 1;"
-            "[ \"$(counts c0ffee '| new |' 'old agreement' 'old matrix' before)\" = '1 1 0 1 2 ' ]"
-            "  || exit 1;"
+            "[ \"$(counts EVIDENCE.md c0ffee '| new |' old before '<!--')\" = '1 1 0 1 2 ' ] || "
+            "exit 1;"
+            "[ \"$(counts MATRIX.md c0ffee '| each |' 'old details' 'old matrix' before)\" ="
+            "  '1 1 0 1 2 ' ] || exit 1;"
             "about all; scripts/evidence --write && scripts/evidence --write || exit 1;"
-            "[ \"$(counts c0ffee '| new |' '| whole |' 'old' '<!--')\" = '1 1 1 0 4 ' ]",
+            "[ \"$(counts EVIDENCE.md c0ffee '| new |' old before '<!--')\" = '1 1 0 1 2 ' ] || "
+            "exit 1;"
+            "[ \"$(counts MATRIX.md c0ffee '| each |' '| whole |' old '<!--')\" = '1 1 1 0 4 ' ]",
             home, SCRIPT_MS),
         0);
 }
 
 /* Each mark has its end, and each table as many columns in every line. */
-static void the_page_is_whole(void **state)
+static void the_pages_are_whole(void **state)
 {
     (void)state;
     assert_int_equal(
-        fx_shell("awk '/^<!-- end of / { if ($4 != open) exit bad = 1; open = \"\"; ends++; next }"
+        fx_shell("whole() { awk -v marks=$2 '"
+                 "     /^<!-- end of / { if ($4 != open) exit bad = 1; open = \"\"; ends++; next }"
                  "     /^<!-- / { if (open) exit bad = 1; open = $2 }"
                  "     /^\\|/ { n = gsub(/\\|/, \"\"); if (in_table && n != columns) exit bad = 1;"
                  "             columns = n; in_table = 1; next }"
                  "     { in_table = 0 }"
-                 "     END { exit bad || open != \"\" || ends != 2 }' tests/chaos/EVIDENCE.md",
+                 "     END { exit bad || open != \"\" || ends != marks }' tests/chaos/$1; };"
+                 "whole EVIDENCE.md 1 && whole MATRIX.md 2",
                  NULL, SCRIPT_MS),
         0);
 }
@@ -187,7 +192,7 @@ int main(void)
         cmocka_unit_test(a_failure_leaves_the_old_archive),
         cmocka_unit_test(an_archive_notices_other_files),
         cmocka_unit_test(tables_go_between_their_marks),
-        cmocka_unit_test(the_page_is_whole),
+        cmocka_unit_test(the_pages_are_whole),
     };
     return cmocka_run_group_tests_name("evidence", tests, setup, teardown);
 }
