@@ -80,6 +80,9 @@ end
 // The ledger tells when it was made, so that it tells for how long it was reserved.
 var timed = strings.Replace(lazy, "expires_us=110", "time_us=1000 expires_us=100000", 1)
 
+// Nothing fails over in it.
+var calm = strings.Replace(timed, "reserve_us=100", "reserve_us=100 failovers=0", 1)
+
 // Two segments, of one unit each.
 const sharded = `flashsale-history 2
 sale id=5f item=P strategy=sharded durability=memory stock=2 limit=0 segments=2 lease_us=0 guarded=1
@@ -160,6 +163,13 @@ var lies = []struct{ name, of, old, new, want string }{
 		"ask from=84 to=86 request=f user=u3 quantity=2 target=0 status=409 code=limit_reached", "ok"},
 	{"the limit of who had one, and its unit is somebody else's", reserving, "",
 		"ask from=200 to=210 request=f user=u3 quantity=2 target=0 status=409 code=limit_reached", "illegal"},
+
+	{"the limit of whose reservation may not be over", calm, "",
+		"ask from=299020 to=299030 request=f user=u1 quantity=2 target=0 status=409 code=limit_reached", "ok"},
+	{"the limit of whose reservation is over, though its unit is not back", calm, "",
+		"ask from=299021 to=299030 request=f user=u1 quantity=2 target=0 status=409 code=limit_reached", "illegal"},
+	{"the same where a clock has moved", strings.Replace(calm, "failovers=0", "failovers=0\nfault at=1 name=x clocks=1", 1), "",
+		"ask from=299021 to=299030 request=f user=u1 quantity=2 target=0 status=409 code=limit_reached", "ok"},
 
 	{"sharded", sharded, "", "", "ok"},
 	{"sold out while another segment is not", sharded, "from=50 to=60", "from=22 to=25", "illegal"},

@@ -80,6 +80,7 @@ type saleOp struct {
 	final    bool
 	units    int64
 	slots    []slot             // of the ledger
+	from     int64              // when it was asked: of limitReached
 	ends     []int              // requests whose reservations end together ...
 	before   []int              // ... and the one or more that ended before them
 	rest     [segmentsMax]int64 // left there; unknown: not known
@@ -96,6 +97,7 @@ type sale struct {
 	reserves bool
 	orders   []order
 	byUser   map[string][]int // slots
+	over     map[int]int64    // of slots: from here on a reservation surely does not count; none: not known
 	slotsLen int
 	seed     maphash.Seed
 }
@@ -115,10 +117,13 @@ func (s *saleState) with(i int, to slot) {
 
 func has(phase uint8) bool { return phase >= reserved }
 
-// Units that count for the limit of a user.
-func (m *sale) unitsOf(s *saleState, user string) (units int64) {
+// Units that count for the limit of a user, for who asks from then on. A reservation that is over does not,
+// even before its units are back.
+func (m *sale) unitsOf(s *saleState, user string, from int64) (units int64) {
 	for _, i := range m.byUser[user] {
-		if it := s.slot(i); it.phase == reserved || it.phase == sold {
+		it := s.slot(i)
+		over, isKnown := m.over[i]
+		if it.phase == sold || it.phase == reserved && !(isKnown && over < from) {
 			units += m.orders[it.order].quantity
 		}
 	}
@@ -129,7 +134,7 @@ func (m *sale) create(s *saleState, op *saleOp) bool {
 	o := m.orders[op.order]
 	k := o.segment
 	if s.closed || s.left[k]-o.quantity != o.remaining || o.remaining < 0 ||
-		(m.limit > 0 && m.unitsOf(s, o.user)+o.quantity > m.limit) {
+		(m.limit > 0 && m.unitsOf(s, o.user, 0)+o.quantity > m.limit) {
 		return false
 	}
 	if m.fences == 1 && o.fence < max(1, s.fence[k]) || m.fences == 0 && o.fence > 0 ||
@@ -207,7 +212,7 @@ func (m *sale) step(s *saleState, op *saleOp) bool {
 	case soldOut:
 		return !has(it.phase) && m.isOut(s, op.quantity)
 	case limitReached:
-		return !has(it.phase) && m.limit > 0 && m.unitsOf(s, op.user)+op.quantity > m.limit
+		return !has(it.phase) && m.limit > 0 && m.unitsOf(s, op.user, op.from)+op.quantity > m.limit
 	case noOrder:
 		if op.final && op.request >= 0 && it.phase == none {
 			s.with(op.request, slot{phase: void})

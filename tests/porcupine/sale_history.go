@@ -33,6 +33,7 @@ const (
 	cutOff   = "it was cut off"
 	noLedger = "the ledger was not read"
 	bucketUs = 100000 // to which the end of a reservation is rounded up
+	lateUs   = 200000 // behind it, it is surely over
 )
 
 type line struct {
@@ -92,6 +93,7 @@ type saleReader struct {
 	requests map[string]int // slots
 	ids      map[order]uint16
 	first    map[int]int64 // when a request was first asked for
+	known    map[int]int64 // when somebody was first told of its order
 	lasts    map[int]int64 // for how long it reserves, if not as the sale says
 	ledger   []slot
 	lines    map[int]int   // where the order of a request stands
@@ -236,6 +238,9 @@ func (r *saleReader) end(l *line) int64 {
 // What an answer says of the order of a request. What it does not say, it can not say wrongly: that is as
 // it was asked for, and then as the ledger has it.
 func (r *saleReader) told(l *line, request int, user string, quantity int64) (o order) {
+	if first, isKnown := r.known[request]; !isKnown || r.end(l) < first {
+		r.known[request] = r.end(l)
+	}
 	o = order{remaining: l.num("remaining"), fence: l.num("fence"), user: user, quantity: quantity}
 	o.segment, o.epoch, o.number = r.place(l.text("order"))
 	if told := l.text("told_user"); told != "" {
@@ -299,7 +304,7 @@ func (r *saleReader) readAsk(l *line) {
 		quantity = 1
 	}
 	at := r.slotOf(l.text("request"), l.num("status") == 201)
-	op := saleOp{request: at, user: user, quantity: quantity, line: l.number}
+	op := saleOp{request: at, user: user, quantity: quantity, from: from, line: l.number}
 	if first, asked := r.first[at]; !asked || from < first {
 		r.first[at] = from
 	}
@@ -444,6 +449,17 @@ func (r *saleReader) addExpiries() {
 	}
 }
 
+// Where no clock moved and nothing failed over, a reservation is over so long after somebody knew of it.
+func (r *saleReader) addOver() {
+	r.over = map[int]int64{}
+	for at, known := range r.known {
+		made, ends := r.made[at], r.ends[at]
+		if has(r.inLedger(at).phase) && made != unknown && ends != unknown && r.sameRun && !r.moved {
+			r.over[at] = known + ends - made + lateUs
+		}
+	}
+}
+
 // Whether the ledger, which no order leaves, refutes the operation, whatever came before it.
 func (r *saleReader) isRefuted(op *saleOp) bool {
 	if op.request < 0 {
@@ -536,7 +552,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 	if err != nil {
 		return nil, nil, "", err
 	}
-	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{}, lasts: map[int]int64{},
+	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{}, known: map[int]int64{}, lasts: map[int]int64{},
 		made: map[int]int64{}, ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
 	why = cutOff
@@ -587,6 +603,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		}
 	}
 	r.addExpiries()
+	r.addOver()
 	for len(r.ledger) < r.slotsLen {
 		r.ledger = append(r.ledger, slot{})
 	}
