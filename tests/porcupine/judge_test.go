@@ -80,6 +80,17 @@ end
 // The ledger tells when it was made, so that it tells for how long it was reserved.
 var timed = strings.Replace(lazy, "expires_us=110", "time_us=1000 expires_us=100000", 1)
 
+// It is bought and confirmed in one script, whose answer was lost.
+const silent = `flashsale-history 2
+sale id=5f item=P strategy=atomic durability=memory stock=9 limit=2 segments=0 lease_us=0 guarded=1 reserve_us=100
+ask from=10 to=20 request=a user=u1 quantity=1 target=0 status=0
+confirm from=10 to=20 request=a target=0 status=0
+cancel from=30 to=40 request=a target=0 status=409 code=order_sold
+order segment=0 number=1 request=a user=u1 quantity=1 remaining=8 fence=0 state=sold expires_us=110
+rest segment=0 remaining=8
+end
+`
+
 // Nothing fails over in it.
 var calm = strings.Replace(timed, "reserve_us=100", "reserve_us=100 failovers=0", 1)
 
@@ -170,6 +181,12 @@ var lies = []struct{ name, of, old, new, want string }{
 		"ask from=299021 to=299030 request=f user=u1 quantity=2 target=0 status=409 code=limit_reached", "illegal"},
 	{"the same where a clock has moved", strings.Replace(calm, "failovers=0", "failovers=0\nfault at=1 name=x clocks=1", 1), "",
 		"ask from=299021 to=299030 request=f user=u1 quantity=2 target=0 status=409 code=limit_reached", "ok"},
+	{"bought and confirmed without an answer", silent, "", "", "ok"},
+	{"sold before its confirm was sent", silent, "confirm from=10 to=20", "confirm from=50 to=60", "illegal"},
+	{"reserved in between", silent, "", "look from=12 to=14 request=a target=0 status=200 order=5f-e-1 remaining=8 " +
+		"fence=0 told_user=u1 told_quantity=1 state=reserved", "ok"},
+	{"reserved afterwards", silent, "", "look from=42 to=44 request=a target=0 status=200 order=5f-e-1 remaining=8 " +
+		"fence=0 told_user=u1 told_quantity=1 state=reserved", "illegal"},
 
 	{"sharded", sharded, "", "", "ok"},
 	{"sold out while another segment is not", sharded, "from=50 to=60", "from=22 to=25", "illegal"},

@@ -93,6 +93,7 @@ type saleReader struct {
 	requests map[string]int // slots
 	ids      map[order]uint16
 	first    map[int]int64 // when a request was first asked for
+	atOnce   map[string]*atOnce
 	known    map[int]int64 // when somebody was first told of its order
 	lasts    map[int]int64 // for how long it reserves, if not as the sale says
 	ledger   []slot
@@ -101,6 +102,33 @@ type saleReader struct {
 	ends     map[int]int64 // when the reservation of a request ends, by the ledger
 	last     int64         // of all times that were written down
 	ops      []porcupine.Operation
+}
+
+// A confirm without an answer that was sent no later than the buy, of an order that nobody saw reserved: no
+// operation can tell whether it was sold at once. So it is, which spares the search all orders of such confirms.
+type atOnce struct {
+	asked, confirmed int64
+	sawReserved      bool
+}
+
+func (r *saleReader) noteAtOnce(l *line) {
+	it := r.atOnce[l.text("request")]
+	if it == nil {
+		it = &atOnce{asked: never, confirmed: never}
+		r.atOnce[l.text("request")] = it
+	}
+	switch {
+	case l.word == "ask":
+		it.asked = min(it.asked, l.num("from"))
+	case l.word == "confirm" && isUnknown(l):
+		it.confirmed = min(it.confirmed, l.num("from"))
+	}
+	it.sawReserved = it.sawReserved || l.text("state") == "reserved"
+}
+
+func (r *saleReader) isSoldAtOnce(l *line, there slot) bool {
+	it := r.atOnce[l.text("request")]
+	return there.phase == sold && it != nil && it.confirmed <= it.asked && it.asked < never && !it.sawReserved
 }
 
 var phases = map[string]uint8{"reserved": reserved, "sold": sold, "cancelled": cancelled, "expired": expired}
@@ -315,6 +343,9 @@ func (r *saleReader) readAsk(l *line) {
 		it := r.inLedger(at)
 		if o := it.order; has(it.phase) && r.orders[o].user == user && r.orders[o].quantity == quantity {
 			op.kind, op.order, op.phase = buyMaybe, it.order, r.firstPhase(it.phase)
+			if r.isSoldAtOnce(l, it) {
+				op.phase = sold
+			}
 			r.add(from, never, op)
 		}
 		return
@@ -369,7 +400,7 @@ func (r *saleReader) readLook(l *line) {
 	op := saleOp{request: at, line: l.number}
 	switch {
 	case isUnknown(l) && l.word != "look": // as it would have been answered, whenever it was done
-		if it := r.inLedger(at); it.phase == endedAs[l.word] {
+		if it := r.inLedger(at); it.phase == endedAs[l.word] && !r.isSoldAtOnce(l, it) {
 			op.kind, op.order = endings[l.word], it.order
 			r.add(l.num("from"), never, op)
 		}
@@ -553,7 +584,7 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 		return nil, nil, "", err
 	}
 	r := saleReader{requests: map[string]int{}, ids: map[order]uint16{}, first: map[int]int64{}, known: map[int]int64{}, lasts: map[int]int64{},
-		made: map[int]int64{}, ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
+		atOnce: map[string]*atOnce{}, made: map[int]int64{}, ends: map[int]int64{}, lines: map[int]int{}, epochs: map[int64]string{}}
 	r.byUser, r.seed = map[string][]int{}, maphash.MakeSeed()
 	why = cutOff
 	rest := saleOp{kind: ledgerRead, request: -1}
@@ -566,6 +597,9 @@ func readSale(from io.Reader) (m *sale, ops []porcupine.Operation, why string, e
 			l := &lines[i]
 			for _, name := range []string{"from", "to", "at"} {
 				r.last = max(r.last, l.num(name))
+			}
+			if pass == 0 && l.word != "order" && l.text("request") != "" {
+				r.noteAtOnce(l)
 			}
 			switch {
 			case pass == 0 && l.word == "sale":
