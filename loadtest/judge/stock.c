@@ -155,7 +155,7 @@ static void collect_points(const lt_judging *j, lt_falling *f)
         int64_t segment = h->sale.segments == 0 ? 0 : place_of_request(j, request).segment;
         if (segment != UNKNOWN)
             f->points[f->len++] =
-                (lt_point){segment, request->first_us, request->known_us, told->remaining, line};
+                (lt_point){segment, request->buying_us, request->known_us, told->remaining, line};
     }
 }
 
