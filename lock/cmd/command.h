@@ -19,8 +19,8 @@ enum {
     EXIT_USAGE = 64,
     EXIT_UNREACHABLE = 69,  /* Redis could not be asked */
     EXIT_SYSTEM = 71,       /* out of memory, of processes, ... */
-    EXIT_NOT_OBTAINED = 75, /* run, semaphore: not to be had for the whole wait */
-    EXIT_LOST = 76 /* these and elect: it was lost, or about to be, before the command's end */
+    EXIT_NOT_OBTAINED = 75, /* run, semaphore: not obtained by the end of the wait */
+    EXIT_LOST = 76 /* run, semaphore, elect: lost, or about to be, before the command ended */
 };
 
 int command_run(int argc, char **argv);
@@ -55,7 +55,7 @@ int command_option(int argc, char **argv, const char *letters, const struct opti
     "                         unix:///path/redis.sock, redis+sentinel://host[:port],.../master,\n" \
     "                         redis+cluster://host[:port],..., or rediss... with TLS.\n"           \
     "                         Default: the environment's DLOCK_REDIS, which keeps a\n"             \
-    "                         password out of ps, or else redis://127.0.0.1:6379\n"
+    "                         password out of ps; without it redis://127.0.0.1:6379\n"
 
 /* The exit code for an acquisition, or another question to Redis, that ended so. */
 int command_exit_code(dlock_status status);

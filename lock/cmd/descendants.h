@@ -1,8 +1,8 @@
 /*
  * The descendants of this process, found by the parents that /proc names, and their end.
  *
- * Descent is what a process can not get rid of below a subreaper (PR_SET_CHILD_SUBREAPER): whoever
- * leaves its process group or session, or loses its parent, becomes the subreaper's child.
+ * Below a subreaper (PR_SET_CHILD_SUBREAPER) a process can not hide its descent: if it leaves its
+ * process group or session, or loses its parent, it becomes the subreaper's child.
  */
 #ifndef DLOCK_CMD_DESCENDANTS_H
 #define DLOCK_CMD_DESCENDANTS_H
@@ -13,21 +13,21 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The most that is waited between two rounds of descendants_kill(). */
+/* The longest pause between two rounds of descendants_kill(). */
 #define DESCENDANTS_ROUND_MS 20
 
 typedef struct descendants {
     pid_t root;
-    pid_t *strangers; /* the root's children from before; neither they nor theirs are meant */
+    pid_t *strangers; /* the root's earlier children; they and their descendants do not count */
     size_t strangers_len;
     unsigned long met;        /* descendants_kill()'s last round: the sum of the pids */
     dlock_time patient_until; /* 0: it has not begun */
     bool complained;
 } descendants;
 
-/* This process becomes a subreaper, and the root of a descendants that nobody belongs to yet:
- * children that it has (whoever execs dlock may leave it some) are strangers. Complains and returns
- * false when /proc is missing or another pid namespace's: nobody could be found then. */
+/* Makes this process a subreaper and the root of its future descendants. Children that it already
+ * has (from before dlock was exec'd) are strangers. Complains and returns false if /proc is missing
+ * or belongs to another pid namespace: then no descendant could be found. */
 bool descendants_begin(descendants *ret);
 
 /* Sends a signal to all of the descendants but the root. Their number, and one of them in *one; -1

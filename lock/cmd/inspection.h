@@ -1,4 +1,4 @@
-/* What dlock status sees of a lock, whatever its kind, and shows; and dlock leader. */
+/* What dlock status and dlock leader read about a lock of any kind, and show. */
 #ifndef DLOCK_CMD_INSPECTION_H
 #define DLOCK_CMD_INSPECTION_H
 
@@ -17,7 +17,7 @@ DLOCK_MUST_CHECK dlock_status inspection_look(const command_session *session, co
                                               inspection *ret);
 void inspection_free(inspection *s);
 
-/* Nobody has it, and it is no semaphore without permits. */
+/* Nobody holds it, and it is no semaphore with 0 permits. */
 bool inspection_is_free(const inspection *s);
 
 /* How many count-downs the latch at this name waits for. DLOCK_NOT_OWNER, _EXPIRED: it is none. */

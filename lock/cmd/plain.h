@@ -1,4 +1,4 @@
-/* Texts from outside, such as a lock's owner, on their way to a terminal: whoever may write to
+/* Makes texts from outside, such as a lock's owner, safe for a terminal: a user who may write to
  * Redis must not move the cursor, set a title or hide a line there. */
 #ifndef DLOCK_CMD_PLAIN_H
 #define DLOCK_CMD_PLAIN_H

@@ -30,17 +30,17 @@ int run_options_read(run_options *ret, int argc, char **argv, const run_form *fo
 
 /* The lines on the options that all have, and those that an election has not. */
 #define RUN_LEASE_HELP                                                                             \
-    "  --lease-ms N           for how long the lock outlives a crash of this machine; it is\n"     \
-    "                         renewed every third of that. 100 to 86400000. Default 10000\n"       \
-    "  --grace-ms N           from SIGTERM to SIGKILL when COMMAND has to be ended; more than a\n" \
+    "  --lease-ms N           how long the lock outlives a crash of this machine. It is renewed\n" \
+    "                         after each third of that. 100 to 86400000. Default 10000\n"          \
+    "  --grace-ms N           time from SIGTERM to SIGKILL when dlock ends COMMAND; more than a\n" \
     "                         third of the lease counts as a third. Default: a fifth of it\n"
 #define RUN_OPTIONS_HELP                                                                           \
     "  -w, --wait SECONDS     give up after so long, as in 2.5; 0 to 31536000 (a year).\n"         \
-    "                         Default: wait for ever\n"                                            \
+    "                         Default: no limit\n"                                                 \
     "  --wait-ms N            the same in ms\n"                                                    \
     "  -n, --nonblock         one try only, as --wait 0\n"                                         \
     "  -E, --conflict-exit-code N\n"                                                               \
-    "                         exit code when not obtained by then, 0 to 255. Default "             \
+    "                         exit code if not obtained by then, 0 to 255. Default "               \
     "75\n" RUN_LEASE_HELP
 
 #endif

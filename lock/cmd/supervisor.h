@@ -1,22 +1,22 @@
 /*
- * The process between dlock and its command, which sees to it that nobody of the command's
- * descendants runs longer than the lock is held.
+ * The process between dlock and its command. It makes sure that no descendant of the command runs
+ * longer than the lock is held.
  *
  *     dlock ─ holds and renews the lock; says again and again until when it is sure
  *       └ supervisor ─ a subreaper: all that the command starts stays below it
  *           └ command
  *               └ ...
  *
- * The supervisor trusts nobody to tell it of a loss. It knows a time until which the lock is
- * surely ours; unless dlock moves that on, because it renewed, the descendants is ended before:
- * SIGTERM, and after the grace, or shortly before that time, SIGKILL. So it makes no difference
- * whether Redis is silent or dlock stopped. When dlock has died, SIGTERM comes at once. What the
- * command leaves behind gets the grace to end by itself, then the same.
+ * The supervisor does not rely on being told of a loss. It knows until when the lock is surely
+ * ours. dlock moves that time on with each renewal. Otherwise the supervisor ends the descendants
+ * before it: SIGTERM, then SIGKILL after the grace, or shortly before that time. So it makes no
+ * difference whether Redis is silent or dlock is stopped. When dlock dies, SIGTERM comes at once.
+ * What the command leaves behind gets the grace to end by itself, then the same signals.
  *
- * Should the supervisor itself be killed, its descendants become dlock's, which ends them, and the
- * kernel ends the command (PR_SET_PDEATHSIG). When both dlock and the supervisor are killed or
- * stopped, the command's own descendants run on, and a stopped pair's command as well; for who
- * kills by name or words (killall, pkill -f), the supervisor has others.
+ * If the supervisor itself is killed, its descendants become dlock's, which ends them, and the
+ * kernel ends the command (PR_SET_PDEATHSIG). If both dlock and the supervisor are killed or
+ * stopped, the command's descendants run on, and so does the command if both are stopped. The
+ * supervisor has another name and other words than dlock, so killall and pkill -f do not hit both.
  *
  * It is forked before the library starts threads, so it may do what any process may.
  */
@@ -47,22 +47,23 @@ typedef struct supervisor {
 /* Forks the supervisor, which starts nothing yet. Complains and returns false. */
 bool supervisor_start(const supervisor_job *job, supervisor *ret);
 
-/* Tells it until when the hold is sure. The first time, it starts the command, whose environment
- * has the hold's fence and owner. */
+/* Tells the supervisor until when the hold is sure. The first call starts the command, with the
+ * hold's fence and owner in its environment. */
 void supervisor_extend(const supervisor *self, dlock_hold *hold);
 
-/* Passes a signal on: to the command, or all of its group if it has one of its own, because there
- * is no terminal; one that came from a terminal the command has got as well. When the command has
- * ended, a signal that ends programs ends what it left behind. */
+/* Passes a signal on to the command. Without a terminal the command has a process group of its own,
+ * and the whole group gets the signal. A signal from a terminal is not passed on: the command has
+ * got it as well. After the command has ended, a signal that ends programs ends what it left
+ * behind. */
 void supervisor_signal(const supervisor *self, int signo, bool from_terminal);
 
 /* For a lock that is lost already: SIGKILL to the supervisor and the command's descendants, until
- * nobody is left. */
+ * none is left. */
 void supervisor_end(supervisor *self);
 
-/* Whether nobody is left. Then *ret is the command's exit code, 128 + N after signal N; EXIT_LOST
- * when the descendants had to be ended before the lease was; EXIT_SYSTEM when that could not be
- * known. */
+/* Whether no process is left. Then *ret is the command's exit code, 128 + N after signal N;
+ * EXIT_LOST if the descendants had to be ended before the lease was over; EXIT_SYSTEM if that is
+ * not known. */
 bool supervisor_ended(supervisor *self, int *ret);
 
 /* Whether EXIT_LOST is not the command's own. */

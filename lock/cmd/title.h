@@ -1,4 +1,4 @@
-/* The name and the words under which ps, pgrep, pidof and killall know a process. */
+/* The name and the command line that ps, pgrep, pidof and killall show for a process. */
 #ifndef DLOCK_CMD_TITLE_H
 #define DLOCK_CMD_TITLE_H
 
