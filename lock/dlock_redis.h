@@ -397,7 +397,7 @@ DLOCK_API DLOCK_MUST_CHECK dlock_redis_outcome
 dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys, const dlock_args *args,
                       int replicas, dlock_time deadline, redisReply **ret);
 
-/* ---- a connection of one's own --------------------------------------------------------------- */
+/* ---- your own connection --------------------------------------------------------------------- */
 
 /* For what does not fit the pool: blocking commands, subscriptions, pipelines. It is outside the
  * pool's limit. A failed call leaves the connection broken: every later call on it fails with

@@ -1,8 +1,8 @@
 /*
  * dlock_acquire(): re-entry, the cohort's line, then Redis until the wait is over.
  *
- * Whatever a wait without success may have left in Redis, an entry in the queue or a grant that was
- * not heard of, is taken back: at once if Redis answers, else in the background.
+ * A wait without success may leave something in Redis: an entry in the queue, or a grant that we
+ * did not hear of. It is removed at once if Redis answers, otherwise in the background.
  */
 #include "core/acquire.h"
 

@@ -2,7 +2,7 @@
  * Acquire and release scripts on the client's server, and what their replies mean.
  *
  * An acquire carries the moment, by Redis's clock, after which nobody waits for its reply
- * (client.h). What that clock says is learned from each reply.
+ * (client.h). Each reply tells what that clock says.
  *
  * An acquire replies {1, fence, clock us, waiters}; {0, ms left}, and behind that perhaps the last
  * fence issued; or {2, clock us} when it came too late. A release replies 1: released, 0: free

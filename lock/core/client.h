@@ -1,6 +1,5 @@
 /*
- * A client: its options, its identity, what it counts and reports. The lowest of the core's parts;
- * what is built on it:
+ * A client: its options, its identity, its counters and reports. All parts of the core use it:
  *
  *     dlock_client -- watchdog (thread, heap of grants) -- pipelines: asynchronous script calls
  *          |      |-- retried releases (thread); registry (context + name -> hold);
@@ -14,7 +13,7 @@
  *
  * Order of mutexes, outer first: cohort of a lock, registry, grant, watchdog, pipeline or retried
  * releases, a client's list of locks, wait set of a lock, engine, stats. The lock order checker's
- * is taken alone. None is held while Redis is asked.
+ * is taken alone. No mutex is held during a request to Redis.
  */
 #ifndef DLOCK_CORE_CLIENT_H
 #define DLOCK_CORE_CLIENT_H
@@ -29,10 +28,10 @@ typedef struct server_clock {
     _Atomic int64_t offset_us; /* the server's clock less ours; 0 = not known */
 } server_clock;
 
-/* A moment by the server's clock, in us. 0: that is not known yet. */
+/* The moment by the server's clock, in us. 0: its clock is not known yet. */
 int64_t dlock_server_clock_at(const server_clock *clock, dlock_time moment);
 
-/* The server's clock showed `server_us` after the question was asked and before now. */
+/* The server's clock showed `server_us` at some time between `asked` and now. */
 void dlock_server_clock_learn(server_clock *clock, int64_t server_us, dlock_time asked);
 
 enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
@@ -41,7 +40,7 @@ enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
 
 struct dlock_client {
     dlock_client_options options; /* defaults filled in */
-    dlock_redis *opened;          /* its redis, when it is the client's own; else NULL */
+    dlock_redis *opened;          /* the redis, if the client opened it; else NULL */
     char id[CLIENT_ID_LEN];
     pid_t pid;
     atomic_uint_fast64_t next_number;       /* of the next token */
@@ -69,7 +68,7 @@ dlock_client_report(dlock_client *client, dlock_report what, const char *format,
 /* The status that an outcome of the connection stands for. */
 dlock_status dlock_status_of(dlock_redis_outcome outcome);
 
-/* Whether it leaves open what Redis did, or will do: UNAVAILABLE and UNKNOWN. */
+/* Whether Redis may still have to be asked again: UNAVAILABLE and UNKNOWN. */
 bool dlock_status_open(dlock_status status);
 
 #endif

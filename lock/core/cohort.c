@@ -2,9 +2,9 @@
  * The line of a cohort, and how long a grant is passed along it.
  *
  * The budget is `cohort_max` hand-offs and `cohort_ms` milliseconds, whether others wait in Redis
- * or not: who comes to wait there while the grant is passed along is not heard of. A grant is never
- * passed on near the end of its validity or max_hold, nor when a guarded script was sent under it
- * that got no reply: Redis would take that for the next holder's.
+ * or not: this process does not hear of waiters that arrive there meanwhile. A grant is never
+ * passed on near the end of its validity or max_hold, nor after a guarded script that got no reply:
+ * Redis would take that script for the next holder's.
  */
 #include "core/cohort.h"
 

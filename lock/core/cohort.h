@@ -1,6 +1,6 @@
 /*
- * The cohort of a lock: of all threads of this process that want it, one asks Redis; the others
- * wait in line and get the grant from each other. Does nothing for locks without cohort_max.
+ * The cohort of a lock: one thread of this process asks Redis. The others that want the lock wait
+ * in line, and pass the grant on to each other. Does nothing for locks without cohort_max.
  */
 #ifndef DLOCK_CORE_COHORT_H
 #define DLOCK_CORE_COHORT_H
@@ -15,11 +15,11 @@ dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *w
 /* Hands the grant to the first in line, if there is one and the budget allows it. */
 bool dlock_cohort_pass(dlock_lock *lock, grant *g);
 
-/* The first in line is to ask Redis. Once for each grant that ended and each turn that brought
- * none. */
+/* Lets the first in line ask Redis. To be called once for each grant that ended, and for each turn
+ * that brought no grant. */
 void dlock_cohort_next(dlock_lock *lock);
 
-/* dlock_grant_end(), and what is due after it when this call changed the state. */
+/* dlock_grant_end(), then dlock_cohort_next() if this call changed the state. */
 bool dlock_cohort_end(grant *g, grant_state to);
 
 #endif

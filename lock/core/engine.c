@@ -1,8 +1,8 @@
 /*
  * The engine's thread, and questions.
  *
- * Whatever happens to a task is told to it by having it run: what has happened it sees for itself.
- * So nothing is lost when several things happen at once, and all that a task keeps is its own.
+ * Whatever happens to a task, the engine only runs it; the task looks for itself what happened. So
+ * nothing is lost if several things happen at once, and only the task changes its own state.
  */
 #include "core/engine.h"
 

@@ -1,9 +1,9 @@
 /*
- * Grants and holds: how long a grant is valid, its one end, how the holder hears of a loss, and
- * what he may ask of a hold without a word to Redis.
+ * Grants and holds: how long a grant is valid, how it ends, how the holder hears of a loss, and
+ * what a hold can tell without asking Redis.
  *
- * Validity is counted from before the question was sent that Redis confirmed, so that it is over
- * here before it is over there.
+ * Validity is counted from before the confirmed request was sent, so that it is over here before it
+ * is over in Redis.
  */
 #include "core/grant.h"
 

@@ -1,8 +1,8 @@
 /*
- * A grant: one ownership in Redis, with its validity by our own clock; and the hold, a caller's use
+ * A grant is one ownership in Redis, with its validity by our own clock. A hold is a caller's use
  * of a grant.
  *
- * A grant is HELD until dlock_grant_end() says otherwise, once and for ever. In a cohort it goes
+ * A grant is HELD until dlock_grant_end() changes that, once and for all. In a cohort it passes
  * from hold to hold.
  */
 #ifndef DLOCK_CORE_GRANT_H
@@ -13,11 +13,10 @@
 
 typedef enum grant_state {
     GRANT_HELD,
-    GRANT_EXPIRED, /* lost: the lease ran out, or renewal was impossible until it must have */
-    GRANT_TAKEN,   /* lost: Redis says that the lock is not ours */
-    GRANT_UNSURE, /* lost: the script that was to release it got no reply. Released or not, or later
-                   */
-    GRANT_RELEASED, /* given back, or being given back */
+    GRANT_EXPIRED,  /* lost: the lease ran out, or renewal was impossible until it must have */
+    GRANT_TAKEN,    /* lost: Redis says that the lock is not ours */
+    GRANT_UNSURE,   /* lost: the script that should release it got no reply; it may run later */
+    GRANT_RELEASED, /* released, or being released */
 } grant_state;
 
 #define GRANT_IS_OVER 0
@@ -26,19 +25,19 @@ typedef struct grant {
     dlock_lock *lock; /* (a reference) */
     char token[TOKEN_LEN];
     uint64_t fence;
-    dlock_time since;               /* before the acquiring question was sent */
+    dlock_time since;               /* before the acquire was sent */
     dlock_time ends;                /* max_hold */
     int passed;                     /* hand-offs inside the cohort */
-    bool apart;                     /* got without a thread, and so not in its lock's cohort */
+    bool apart;                     /* acquired without a thread, so not in its lock's cohort */
     atomic_int state;               /* grant_state; changed by dlock_grant_end() only */
     _Atomic int64_t valid_until_us; /* GRANT_IS_OVER: it was seen to be over */
-    _Atomic int64_t extended_us;    /* the last question that sets the whole lease was sent then */
+    _Atomic int64_t extended_us;    /* when the last request for a whole lease was sent */
     bool claimed; /* the lease runs; under the watchdog's mutex, once that knows the grant */
     atomic_bool orphaned;  /* not renewed any more: its thread has ended */
-    atomic_bool releasing; /* a guarded call is under way that releases it: not held any more,
-                              unless it fails */
-    atomic_bool doubtful;  /* a guarded script may come late, and would pass for the next
-                             holder's: never passed on */
+    atomic_bool releasing; /* a guarded call that releases it is under way: not held any more,
+                              unless the call fails */
+    atomic_bool doubtful;  /* a guarded script may arrive late, and Redis would take it for the
+                              next holder's: never passed on */
     atomic_int refs;
 
     pthread_mutex_t holder_lock; /* guards holder and changes of state, and with them the
@@ -46,8 +45,8 @@ typedef struct grant {
     dlock_hold *holder;
 
     timer event;    /* the watchdog's: the next renewal, or the end of validity */
-    bool renewing;  /* likewise: a renewal is not concluded */
-    uint32_t lacks; /* likewise: which servers of the quorum refused the last one, a bit each */
+    bool renewing;  /* the watchdog's: a renewal is not concluded */
+    uint32_t lacks; /* the watchdog's: quorum servers that refused the last one, one bit each */
 } grant;
 
 struct dlock_hold {
@@ -67,14 +66,14 @@ void dlock_grant_ref(grant *g);
 void dlock_grant_unref(grant *g);
 
 /* The only function that changes the state: from HELD to one of the others, once. True: this call
- * changed it. A loss is told to the holder (eventfd, callback) and reported. Whoever gets true
- * calls dlock_cohort_next(), so that the next one in the cohort asks Redis: after a loss at once,
- * since the holder may never come back; after RELEASED when Redis has been told. */
+ * changed it. It tells the holder of a loss (eventfd, callback), and reports it. A caller that gets
+ * true must call dlock_cohort_next(), so that the next one in the cohort asks Redis: after a loss
+ * at once, because the holder may never come back; after RELEASED when Redis has been told. */
 bool dlock_grant_end(grant *g, grant_state to);
 
-/* Got, or confirmed, by a question that was asked at `asked` (taken before it was sent): valid for
- * `lease_ms` from then on, less the allowance for drift, and not beyond max_hold. False: it was
- * over before it was confirmed, and stays so. */
+/* A request acquired or confirmed the grant; `asked` was taken before it was sent. The grant is
+ * valid for `lease_ms` from then on, less the allowance for drift, and not beyond max_hold. False:
+ * it was over before it was confirmed, and stays so. */
 void dlock_grant_begin(grant *g, dlock_time asked, int64_t lease_ms);
 bool dlock_grant_confirm(grant *g, dlock_time asked, int64_t lease_ms);
 int64_t dlock_grant_validity_us(int64_t lease_ms); /* a lease less 1 % + 2 ms for drift */

@@ -1,6 +1,7 @@
 /*
- * Who a lock is: a name, on the client's redis or on its quorum, in a family of kinds. Holds of one
- * identity are re-entered; its keys in Redis are its own; other families are refused at its name.
+ * The identity of a lock: a name, on the client's redis or on its quorum, in a family of kinds.
+ * Holds of one identity are re-entered. Each identity has keys of its own in Redis. While one
+ * family holds a name, other families are refused.
  */
 #ifndef DLOCK_CORE_IDENTITY_H
 #define DLOCK_CORE_IDENTITY_H
@@ -45,8 +46,8 @@ bool dlock_identity_same(const lock_identity *a, const lock_identity *b);
 /* Adds the first `keys` of its keys to a script's. */
 void dlock_identity_add_keys(const lock_identity *id, int keys, dlock_args *args);
 
-/* A companion key: "dlock:{NAME}:ROLE", or "dlock:{TAG}:ROLE:NAME" where NAME has the hash tag TAG.
- * So it is in the slot of NAME, no lock has its name, and no two locks share one. To be freed;
+/* A companion key: "dlock:{NAME}:ROLE", or "dlock:{TAG}:ROLE:NAME" if NAME has the hash tag TAG. So
+ * it is in the slot of NAME, no lock has its name, and no two locks share one. The caller frees it.
  * NULL: out of memory. */
 char *dlock_identity_companion(const char *name, const char *role);
 

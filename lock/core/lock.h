@@ -1,6 +1,6 @@
 /*
- * A lock: one identity (or several at once) with its options, and who of this process waits for it.
- * What waiters do is in waiting.h and cohort.h.
+ * A lock: one identity (or several at once) with its options, and its waiters in this process.
+ * waiting.h and cohort.h say what waiters do.
  */
 #ifndef DLOCK_CORE_LOCK_H
 #define DLOCK_CORE_LOCK_H
@@ -17,7 +17,7 @@ enum {
 
 #define PERMITS_MAX INT64_C(1000000000)
 
-/* One waiting thread, on whose stack it lives; or a pending acquisition. */
+/* A waiting thread (this struct is on its stack), or a pending acquisition. */
 typedef struct waiter {
     char token[TOKEN_LEN];
     void (*on_wake)(
@@ -26,7 +26,7 @@ typedef struct waiter {
     bool asleep;              /* wait set: in dlock_wait_set_wait() */
     bool woken;               /* wait set: take `given`, or ask Redis now */
     struct lock_watch *watch; /* wait set: wakes it; NULL = none */
-    bool chosen;              /* wait set: to ask for all who wait; until it has an answer */
+    bool chosen;              /* wait set: asks for all waiters; until it has an answer */
     answer given;             /* wait set: the grant that the wake-up brought, if granted */
     dlock_time without;       /* wait set: last known to be without the lock when this was asked; */
     uint64_t without_fence;   /* ... this was the last fence issued then */
@@ -40,13 +40,13 @@ typedef struct waiter_list {
     waiter *first, *last;
 } waiter_list;
 
-/* How soon to look again beside a holder of another library, who wakes nobody: soon after each of
- * its grants, and ever less often as it keeps the lock. */
+/* How soon to look again if the holder is of another library, and so wakes nobody: soon after each
+ * of its grants, then less and less often while it keeps the lock. */
 typedef struct foreign_pace {
     int64_t left_ms, step_ms; /* of its lease, when it was looked at last; until the next look */
 } foreign_pace;
 
-/* The next step, when so much of the holder's lease is left; at most `most`. */
+/* The next step, if `left_ms` of the holder's lease are left; at most `most`. */
 int64_t dlock_lock_foreign_step(foreign_pace *pace, int64_t left_ms, int64_t most);
 
 /* The waiters of this process that ask Redis for one lock. */
@@ -62,7 +62,7 @@ typedef struct wait_set {
 typedef struct cohort {
     pthread_mutex_t lock;
     waiter_list line;
-    bool busy; /* there is such a one */
+    bool busy; /* a thread holds the lock or asks for it */
 } cohort;
 
 struct dlock_lock {
@@ -90,8 +90,8 @@ void dlock_lock_time_at(dlock_lock *lock, size_t histogram, dlock_time since);
 void dlock_lock_ref(dlock_lock *lock);
 void dlock_lock_unref(dlock_lock *lock); /* the last one frees it */
 
-/* The claim window of a grant that is given now: the client's and four round trips, so that it can
- * be taken up from afar, or the lease if that is shorter. */
+/* The claim window of a grant that is given now: the client's claim_ms and four round trips, so
+ * that a distant waiter can take it up, or the lease if that is shorter. */
 int64_t dlock_lock_claim_ms(const dlock_lock *lock);
 
 /* Name number i; 0 is the lock's. */

@@ -1,9 +1,9 @@
 /*
- * Holds by name of lock and context. The count of re-entries lives here and not in Redis, so that a
- * repeated question can not count twice.
+ * Holds by name of lock and context. The count of re-entries is here and not in Redis, so that a
+ * repeated request can not count twice.
  *
- * A thread has a number of its own, since the system gives the ids of ended threads to new ones;
- * the destructor of a thread-specific value tells of its end.
+ * Each thread has a number of its own, because the system gives the ids of ended threads to new
+ * ones. The destructor of a thread-specific value runs when the thread ends.
  */
 #include "core/registry.h"
 

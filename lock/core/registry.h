@@ -1,6 +1,6 @@
 /*
- * Which context holds which lock: what makes locks reentrant. A context is the calling thread, or
- * an id of the caller's own.
+ * Which context holds which lock. This makes locks reentrant. A context is the calling thread, or
+ * an id that the caller chooses.
  */
 #ifndef DLOCK_CORE_REGISTRY_H
 #define DLOCK_CORE_REGISTRY_H
@@ -12,17 +12,17 @@ typedef struct registry registry;
 registry *dlock_registry_new(dlock_client *client); /* NULL: out of memory */
 void dlock_registry_free(registry *r);              /* and the holds that nobody released */
 
-/* The calling thread's number: never reused. Its end is noticed from now on: it is reported for
- * each lock that the thread still holds, and the renewal stops. */
+/* The calling thread's number, which is never reused. From now on the thread's end is noticed: it
+ * is reported for each lock that the thread still holds, and their renewal stops. */
 uint64_t dlock_registry_thread(void);
 
 /* A thread's number that no thread has. */
 uint64_t dlock_registry_nobody(void);
 
-/* The live hold that a context gets again when it asks for this lock, re-entered (count + 1); *ret
- * is NULL where it holds none, or one that can not be re-entered. DLOCK_INVALID: it would wait for
- * itself, since what it holds is less than what it asks for: it reads and wants to write, or its
- * grant has waited for fewer replicas. */
+/* If the context holds this lock alive, *ret is that hold, re-entered (count + 1). *ret is NULL if
+ * it holds none, or one that can not be re-entered. DLOCK_INVALID: the context would wait for
+ * itself, because it holds less than it asks for: it reads and wants to write, or its grant waited
+ * for fewer replicas. */
 dlock_status dlock_registry_reenter(registry *r, const dlock_lock *wanted, uint64_t context,
                                     bool of_thread, dlock_hold **ret);
 

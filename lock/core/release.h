@@ -5,18 +5,18 @@
 #include "core/grant.h"
 #include "core/lock.h"
 
-/* A hold that is gone; its grant is to be given back to Redis. */
+/* A hold that is gone. Its grant must still be released in Redis. */
 typedef struct grant_release {
-    grant *grant; /* (a reference) NULL: nothing is to be asked, and `status` is the end */
+    grant *grant; /* (a reference) NULL: Redis need not be asked; `status` is the result */
     bool was_ours;
     dlock_status status;
 } grant_release;
 
-/* One level less, and what can be done without Redis. The hold is freed at the last one. */
+/* Gives up one level, and does what needs no Redis. At the last level it frees the hold. */
 grant_release dlock_release_begin(dlock_hold *hold);
 
-/* The same for a hold whose grant is exchanged for another: the grant is passed on to nobody of a
- * cohort. False: the hold was re-entered, and stays as it is. */
+/* The same for a hold whose grant is exchanged for another one: it is not passed on in a cohort.
+ * False: the hold was re-entered, and stays as it is. */
 bool dlock_release_begin_exchange(dlock_hold *hold, grant_release *ret);
 
 /* Redis was asked to release the grant's token, with this outcome. Returns the release's. */

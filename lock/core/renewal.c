@@ -2,8 +2,8 @@
  * How a grant is renewed: one question to its server, or to each server of the quorum.
  *
  * Renewal is by token and never creates a lock; in a quorum it may take a lost vote again
- * (quorum.c). A release that crosses a renewal is harmless: the grant's state is RELEASED by then,
- * and nothing that is learnt here changes that.
+ * (quorum.c). A release that crosses a renewal is harmless: the grant's state is then RELEASED, and
+ * the renewal's answer does not change that.
  */
 #include "core/renewal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Renewals: a question to each server that a grant needs, decided when enough of them have
- * answered. None is waited for: the watchdog's thread is woken when one is decided.
+ * Renewals: a request to each server that a grant needs. A renewal is decided when enough of them
+ * have answered. Nothing waits for it: it wakes the watchdog's thread when it is decided.
  */
 #ifndef DLOCK_CORE_RENEWAL_H
 #define DLOCK_CORE_RENEWAL_H
@@ -14,8 +14,8 @@ typedef struct renewal renewal;
 /* Those of a client. */
 typedef struct renewals {
     dlock_client *client; /* (borrowed) */
-    /* It was granted; from any thread. With the reference of the list of those that are decided,
-     * which has the others. */
+    /* The renewal was granted; called from any thread. It gets the reference that the list of
+     * decided renewals would have; the others stay in that list. */
     void (*granted)(struct renewals *all, renewal *r);
     pthread_mutex_t lock;   /* guards the rest, and what of a grant is the watchdog's */
     pthread_cond_t changed; /* one is decided */
@@ -29,20 +29,20 @@ void dlock_renewals_init(renewals *all, dlock_client *client,
                          void (*granted)(renewals *all, renewal *r)); /* zeroed */
 void dlock_renewals_free(renewals *all); /* waits for those under way */
 
-/* With a reference of the caller's. It is decided at its limit at the latest. NULL: out of memory.
- */
+/* The caller has a reference. The renewal is decided at its limit at the latest. NULL: out of
+ * memory. */
 renewal *dlock_renewal_start(renewals *all, grant *g);
 void dlock_renewal_unref(renewal *r);         /* NULL is allowed */
 grant *dlock_renewal_grant(const renewal *r); /* (borrowed) */
 
-/* Waits until it was given to the kernel, on its way to as many servers as it needs: the whole
- * lease begins. False: it was refused before, or its limit has come. NULL is allowed. */
+/* Waits until the kernel has its bytes, for as many servers as it needs: the whole lease begins.
+ * False: it was refused before, or its limit has come. NULL is allowed. */
 bool dlock_renewal_is_written(renewal *r);
 
-/* One that is decided, with a reference. NULL: there is none. Under the mutex. */
+/* Takes a decided renewal, with its reference. NULL: there is none. Under the mutex. */
 renewal *dlock_renewals_take(renewals *all);
 
-/* What that says of its grant, which is renewed (true), or over, or neither. */
+/* Applies the decision to the grant: renewed (true), or over, or neither. */
 bool dlock_renewal_conclude(const renewal *r);
 
 #endif

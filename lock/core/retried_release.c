@@ -1,7 +1,7 @@
 /*
- * Releases that Redis did not answer. Each is tried again every RETRY_MS in a background thread,
- * until Redis gives a definite answer or the lease must have ended by itself. The token makes a
- * repetition harmless: it frees nothing but this grant. The thread starts with the first need.
+ * Releases that Redis did not answer. A background thread tries each again every RETRY_MS, until
+ * Redis gives a definite answer or the lease must have ended. The token makes a repetition
+ * harmless: it frees only this grant. The thread is started when it is first needed.
  */
 #include "core/retried_release.h"
 

@@ -1,7 +1,7 @@
 /*
- * Retried releases: what a release or a waiter's leaving left open is tried again in the
- * background, until Redis answers or the lease must have ended by itself. A client has two such
- * lists, since a quorum's silent servers must not hold up what is to be released on its redis.
+ * Retried releases: if Redis did not answer a release, or a waiter's leaving, it is tried again in
+ * the background until Redis answers, or the lease must have ended. A client has two such lists, so
+ * that a quorum's silent servers do not delay releases on its redis.
  */
 #ifndef DLOCK_CORE_RETRIED_RELEASE_H
 #define DLOCK_CORE_RETRIED_RELEASE_H
@@ -14,7 +14,7 @@ retried_releases *dlock_retried_releases_new(dlock_client *client); /* NULL: out
 void dlock_retried_releases_free(retried_releases *r,
                                  dlock_time until); /* waits for what is open */
 
-/* Has the lock, as far as this token has it, released in the background. */
+/* Releases the lock in the background, if this token has it. */
 void dlock_retried_releases_add(dlock_lock *lock, const char *token);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Listening: channels by their names, and a connection to each server that one of them is at.
+ * Listening: channels by their names, and a connection to each server that has one of them.
  *
- * A message is a hint: what is lost with a connection is made up for by whoever listens, who is
- * told of each new subscription. But none may come twice, since the second would say that a grant
- * came for somebody who does not wait any more. So a connection is given up when one of its
- * channels has moved to another server, before that is asked to tell of it.
+ * A message is a hint. Listeners are told of each new subscription, and make up for messages that
+ * were lost with a connection. But no message may come twice: the second one would say that a grant
+ * came for a waiter that does not wait any more. So if a channel moves to another server, its
+ * connection is closed before the new server is asked to subscribe.
  *
- * Connecting takes its time. Beside a server that can not be reached the others are heard nine
- * tenths of the time.
+ * Connecting takes time. If one server can not be reached, the others are still heard nine tenths
+ * of the time.
  */
 #include "core/subscriber.h"
 

@@ -1,6 +1,6 @@
 /*
- * The subscriber of a client: one thread that listens to the channels on which waiters are told, on
- * one connection to each server.
+ * The subscriber of a client: one thread that listens to the channels that wake waiters, on one
+ * connection to each server.
  */
 #ifndef DLOCK_CORE_SUBSCRIBER_H
 #define DLOCK_CORE_SUBSCRIBER_H
@@ -9,19 +9,19 @@
 
 typedef struct subscriber subscriber;
 
-/* A member of what listens. Its functions are called on the subscriber's thread, under its mutex:
- * none is running once the channel is forgotten. They must not wait. */
+/* A member of a listener. Its functions are called on the subscriber's thread, under its mutex.
+ * They must not wait. None of them runs once the channel is forgotten. */
 typedef struct channel {
     char name[CHANNEL_LEN];
     const char *key; /* (borrowed) it is subscribed to at this key's server, in a cluster too */
-    bool sharded;    /* in a cluster it is told to the slot only, perhaps */
+    bool sharded;    /* in a cluster the message may go to the slot only (SPUBLISH) */
     bool for_each;   /* each channel of this name hears a message; otherwise one for all */
-    /* It is subscribed to from now on; whatever was said before may be missed. */
+    /* The subscription holds from now on; earlier messages may be missed. */
     void (*subscribed)(struct channel *c);
     void (*heard)(struct channel *c, const char *message);
 
-    int server; /* the subscriber's: where it is subscribed to, or is to be; NO_SERVER: not known */
-    bool sent;  /* likewise: it was told to subscribe */
+    int server; /* the subscriber's: the server to subscribe at; NO_SERVER: not known */
+    bool sent;  /* the subscriber's: SUBSCRIBE was sent there */
     struct channel *next;
 } channel;
 

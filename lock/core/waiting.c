@@ -1,11 +1,12 @@
 /*
  * The wait set: this process's waiters for one lock that is held elsewhere, threads and pending
- * calls alike. The lock's watch (core/watch.h) wakes whom a message or a heartbeat names.
+ * calls alike. The lock's watch (core/watch.h) wakes the waiter that a message or a heartbeat
+ * names.
  *
- * A message that names nobody says that the lock is free, and wakes one: whoever has waited
- * longest. All the others would ask in vain. When the one that asks gets the lock, its release is
- * the next message; when it does not, somebody else has the lock, and theirs is. Only one that
- * leaves without an answer from after the message has to wake another in its place.
+ * A message without a name says that the lock is free. It wakes only the waiter that has waited
+ * longest, because the others would ask in vain. If that waiter gets the lock, its release is the
+ * next message. If it does not, somebody else has the lock, and that holder's release is the next
+ * message. Only a waiter that leaves without an answer since the message must wake another one.
  */
 #include "core/waiting.h"
 

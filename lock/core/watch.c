@@ -2,15 +2,15 @@
  * What a watch does depends on how the lock's kind wakes.
  *
  *   - Kinds that queue: a message on the channel names the waiter that was granted the lock. The
- *     watch sends the process's heartbeats, which heal a message that was lost; so there is one
- *     question each re-check, however many wait. It names the oldest waiters, which come next, each
- *     time, and the others in turn. Now and then a waiter for permits asks nevertheless, since an
- *     acquire restores the number of permits and a heartbeat does not.
- *   - A kind with a broadcast: each message lets one of them ask; so does the watch every re-check,
- *     and when the holder's lease may be over.
+ *     watch sends the process's heartbeats, which make up for lost messages. So there is one
+ *     request per re-check, however many wait. Each heartbeat names the oldest waiters, which come
+ *     next, and the others in turn. Now and then a waiter for permits asks nevertheless, because
+ *     an acquire restores a lost number of permits and a heartbeat does not.
+ *   - A kind with a broadcast: each message lets one of them ask; so does the watch every
+ *     re-check, and when the holder's lease may be over.
  *   - Kinds that poll: the watch lets the one that has waited longest ask at each step.
  *
- * After each subscription comes a heartbeat, or a question: what was said before it is lost.
+ * A heartbeat or a request follows each subscription, because earlier messages are lost.
  */
 #include "core/watch.h"
 

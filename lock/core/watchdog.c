@@ -1,11 +1,11 @@
 /*
- * The watchdog: one thread a client that has leases renewed and notices their end.
+ * The watchdog: one thread per client that renews leases and notices their end.
  *
  * It keeps all grants in a heap by the time of their next event: a renewal, or the end of validity.
  * It never waits for Redis: a renewal under way comes back when it is decided (renewal.c), and
- * meanwhile the grant stays in the heap with its end. So a silent server costs nobody who is not on
- * it, and every loss is told on time, whether Redis can be reached or not. A renewal that fails is
- * tried again every RETRY_MS while the grant is valid.
+ * meanwhile the grant is in the heap with the end of its validity. So a silent server affects only
+ * its own locks, and every loss is reported on time, even if Redis can not be reached. A renewal
+ * that fails is tried again every RETRY_MS while the grant is valid.
  */
 #include "core/watchdog.h"
 

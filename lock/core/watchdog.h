@@ -1,6 +1,6 @@
 /*
- * The watchdog of a client: one thread that has leases renewed and notices their end, whether Redis
- * can be reached or not.
+ * The watchdog of a client: one thread that renews leases and notices their end, also if Redis can
+ * not be reached.
  */
 #ifndef DLOCK_CORE_WATCHDOG_H
 #define DLOCK_CORE_WATCHDOG_H
@@ -15,11 +15,11 @@ void dlock_watchdog_free(watchdog *w);
 /* Watches the grant, with a reference of its own, until it ends or is removed. */
 void dlock_watchdog_add(watchdog *w, grant *g, int64_t first_renewal_ms);
 
-/* Has it renewed at once, if it is watched: it was not renewed for some time. */
+/* Renews the grant at once, if it is watched, because it was not renewed for some time. */
 void dlock_watchdog_hurry(watchdog *w, grant *g);
 
-/* Has the whole lease renewed now. True: the question was given to the kernel, on its way to as
- * many servers as it needs; its answer is not waited for. */
+/* Renews the whole lease now. True: the kernel has the request, for as many servers as it needs. It
+ * does not wait for the answer. */
 bool dlock_watchdog_extend(watchdog *w, grant *g);
 void dlock_watchdog_remove(watchdog *w, grant *g);
 

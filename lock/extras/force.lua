@@ -2,8 +2,8 @@
 -- KEYS  1..5 as in fair.lua, 6 channel
 -- ARGV  1 claim window in ms, 2 '1': the queue is a fair one
 -- Reply 1: done, 0: it was free
--- Who waits for a share gets it at the next heartbeat: the lock is free then, and what is in the
--- queue of a shared lock must not be handed on as a fair one's.
+-- Waiters for a share get it at the next heartbeat, which finds the lock free: hand_on() here is the
+-- fair queue's, and must not touch the queue of a shared lock.
 local shared = redis.call('TYPE', KEYS[1]).ok == 'zset'
 local holders = 1
 if shared then

@@ -1,13 +1,14 @@
 /*
- * Guarded scripts: the caller's write and the check that the lock still is ours are one script, so
- * nothing can come between them. A writer's hold has a script of its own, since its lock is a
- * sorted set; readers and holders of permits have no fence that is the last one issued.
+ * Guarded scripts: one script checks that the lock is still ours and does the caller's write, so
+ * nothing can come between them. A writer's hold has a script of its own, because its lock is a
+ * sorted set. Readers and holders of permits can not be guarded: the last fence issued is not
+ * theirs.
  *
  * Why owner AND fence. "Refuse a fence lower than the highest written" lets this pass: A reads, A's
- * lease ends, B reads, A writes, B writes; two units of one are sold. Here A's write is refused,
- * because B's grant has issued a later fence and put its own token in the lock. The owner check
- * alone would do while Redis keeps its data; the fence also holds when the lock was lost and taken
- * again by the same hold's retry.
+ * lease ends, B reads, A writes, B writes; so the same unit is sold twice. Here A's write is
+ * refused, because B's grant has issued a later fence and put its own token in the lock. The owner
+ * check is enough while Redis keeps its data. The fence also helps if the lock was lost, and a
+ * retry of the same hold took it again.
  */
 #include <inttypes.h>
 #include <stdio.h>

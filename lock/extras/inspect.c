@@ -1,5 +1,5 @@
-/* Who holds a lock, and taking it away, of whatever kind it is. Kind QUORUM is looked at on its
- * first server, a multi-lock at its first name; both are taken away everywhere. */
+/* Shows who holds a lock of any kind, and takes it away. It looks at the first server of a QUORUM
+ * lock and at the first name of a multi-lock; it takes both away everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
--- Who has a lock, whatever its kind. Shares whose lease has ended do not count.
+-- Who holds a lock, whatever its kind. Shares whose lease has ended do not count.
 -- KEYS  1..3 as in fair.lua, 4 number of permits
--- ARGV  1 how many holders to tell of at most
+-- ARGV  1 how many holders to list at most
 -- Reply {last fence issued or '0', waiters, permits or -1, taken, holders, {of each its token or '', ms to
 --       live (-1: no end) and permits; those first whose lease ends first}}
 local key = KEYS[1]

@@ -1,9 +1,9 @@
 /*
  * Count-down latches: setting, counting down, looking. Waiting is in latch_wait.c.
  *
- * Questions carry the round that they are meant for: one that reaches Redis late, after a
- * repetition was answered, does nothing in a later round. A caller that does not know the round is
- * told it first.
+ * Each request carries the round that it is meant for. So a request that reaches Redis late, after
+ * a repetition was answered, does nothing in a later round. A caller that does not know the round
+ * asks for it first.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * A count-down latch: a hash in Redis that opens at zero (latch.lua has its fields), and who of
- * this process waits for it.
+ * A count-down latch: a hash in Redis that opens at zero (latch.lua has its fields), and the
+ * waiters of this process.
  */
 #ifndef DLOCK_EXTRAS_LATCH_H
 #define DLOCK_EXTRAS_LATCH_H
@@ -28,20 +28,20 @@ struct dlock_latch {
     dlock_client *client; /* (borrowed) */
     char *name;
     channel channel;       /* on which openings are told */
-    _Atomic int64_t round; /* told last; 0 = none as yet */
+    _Atomic int64_t round; /* told last; 0 = none yet */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t news;
     bool listens;       /* to the channel */
-    bool told;          /* something, or may have missed it: somebody is to look */
-    bool led;           /* one of those who wait looks for all */
-    latch_state latest; /* the last one that any of them has seen */
+    bool told;          /* a message came, or may be lost: a waiter must look */
+    bool led;           /* one waiter looks for all */
+    latch_state latest; /* the last state that a waiter has seen */
 };
 
 /* How the latch stands. */
 latch_state dlock_latch_look(dlock_latch *latch);
 
-/* What that comes to: DLOCK_OK for ANSWER_DONE, _BUSY for _CLOSED, _EXPIRED for _NOT_SET,
+/* The status of an answer: DLOCK_OK for ANSWER_DONE, _BUSY for _CLOSED, _EXPIRED for _NOT_SET,
  * _NOT_OWNER for _STRANGE, _UNAVAILABLE for _OTHER_ROUND; or why there is no answer. */
 dlock_status dlock_latch_status(const latch_state *state);
 

@@ -1,12 +1,12 @@
 -- Fragment: the latch at KEYS[1], a hash. Comes after fence.lua.
 --   left     count-downs that are missing; 0: it is open
 --   round    number of this setting: above the last one's, and never below the server's clock in us
---   first    the round since which it was set anew only where it had opened
+--   first    the round since which it was always open when it was set again
 --   life     ms that it lives after it was set, and after each count-down
---   by:WHO   for each who has counted down in this round
--- Every script on a latch replies {what, left, round, first}: what is 1: done, 0: not done, since it
--- is not open, 2: not done, since this is another round than the caller's, -1: no latch is set,
--- -2: something else stands there.
+--   by:WHO   one for each WHO that has counted down in this round
+-- Every script on a latch replies {what, left, round, first}. `what` is 1: done; 0: not done, because
+-- it is not open; 2: not done, because the caller's round is another one; -1: no latch is set;
+-- -2: another key is at the name.
 
 local function whole(word, least, most)
     local number = word and string.find(word, '^%d+$') and tonumber(word)
@@ -17,7 +17,7 @@ local function digits(number)
     return string.format('%.0f', number)
 end
 
--- nil: there is none; nil and true: something else stands there.
+-- nil: there is none; nil and true: another key is at the name.
 local function read_latch()
     local kind = redis.call('TYPE', KEYS[1]).ok
     if kind == 'none' then return nil, false end

@@ -1,9 +1,9 @@
--- Counts a latch down, once for each WHO and round. The round that the caller knows keeps a call that
--- comes late, after its repetition, from counting in the next round.
+-- Counts a latch down, once for each WHO and round. The caller gives the round that it knows, so a
+-- late call, which was repeated meanwhile, does not count in the next round.
 -- KEYS  1 latch; no other, so that it can be counted down while its slot moves
 -- ARGV  1 who, 2 the round, 3 channel on which its opening is told
 -- Reply see latch.lua
--- The latch is open even where this user may not publish; waiters then find it at their re-check.
+-- The latch opens even if this user may not publish; waiters then find out at their re-check.
 local latch, strange = read_latch()
 if not latch then return tell(strange and -2 or -1) end
 if latch.round ~= tonumber(ARGV[2]) then return tell(2, latch) end

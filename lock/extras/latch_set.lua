@@ -1,5 +1,5 @@
--- Sets a latch anew, where there is none or it is open. The round that the caller knows keeps one
--- that comes late from closing a latch that was set, and has opened, since.
+-- Sets a latch, if there is none or it is open. The caller gives the round that it knows, so a late
+-- call does not close a latch that was set and opened meanwhile.
 -- KEYS  1 latch
 -- ARGV  1 count, 2 life in ms, 3 the round that is there, 0: none
 -- Reply see latch.lua

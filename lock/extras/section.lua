@@ -1,6 +1,6 @@
--- A whole critical section in one script: where the lock is free and nobody waits for it, the
--- caller's `body`, which stands before this fragment, runs as under a lock that was acquired for it
--- and is released behind it. Nobody can see that lock, so it is never set; only its fence is issued.
+-- A whole critical section in one script: if the lock is free and nobody waits for it, the caller's
+-- `body`, which stands before this fragment, runs as if the lock were acquired before it and released
+-- after it. Nobody could see that lock, so it is never set; only its fence is issued.
 -- KEYS  1..4 as in fair.lua, then the body's
 -- ARGV  1 lease in ms, then the body's
 -- Reply {0} when somebody has the lock or waits for it; else {1, the body's reply, the fence}

@@ -1,32 +1,33 @@
 /*
  * Kind FAIR: a first-in-first-out queue in Redis with direct hand-off.
  *
- * The race that a lock with a queue must win: the holder goes away between a waiter's failed try
- * and its sleep, or the message that should wake it is lost. The obvious ways (publish and hope,
- * wake everybody, let each waiter poll the head of the queue) lose wake-ups, stampede or wait.
- * The protocol here:
+ * The race that a lock with a queue must win: the holder releases between a waiter's failed try and
+ * its sleep, or the message that should wake the waiter is lost. The obvious solutions (publish and
+ * hope, wake everybody, let each waiter poll the head of the queue) lose wake-ups, stampede or
+ * wait. The protocol here:
  *
  *   1. A try takes the lock if it is free and nobody queues. Otherwise, in the same script, the
- *      token goes to the end of the queue. Nothing queues it twice, in whatever order a waiter's
- *      questions and its process's heartbeats arrive.
- *   2. Release gives the lock to the first in the queue in the same script: the lock's value is the
- *      waiter's token from that instant on, for the claim window of the one who releases. That is
- *      the state that counts.
- *   3. It also publishes the token on the channel of the waiter's process, whose subscriber
- *      (core/subscriber.h) wakes the waiter. A channel keeps nothing, so that after each
- *      subscription comes a heartbeat.
- *   4. The wake-up brings the fence and the window, so the waiter holds the lock at once. How long
- *      it is sure to, follows from when the waiter was last known to be without it: the grant is
- *      younger, and lasts that window. A late wake-up of a grant that has lapsed is told by its
- *      fence: not above the last one issued when the waiter was without. Both are settled when the
- *      wake-up is read, since what is learned later says nothing about this grant. The renewal that
- *      takes it up is written before the caller is told, and not waited for: the lease begins.
- *   5. Each process that waits sends a heartbeat every re-check and, in the same script, sees
- *      whether one of its waiters was granted the lock without hearing of it, puts back entries
- *      that are missing, and hands a free lock on. So every loss heals within one re-check.
- *   6. A grant not taken up ends with the claim window. Its process is then taken for dead and all
- *      its entries are passed over: one window, not one a thread. If it was alive after all, its
- *      next heartbeat queues its waiters again, at the end.
+ *      token goes to the end of the queue. It is never queued twice, in whatever order a waiter's
+ *      requests and its process's heartbeats arrive.
+ *   2. Release gives the lock to the first in the queue in the same script: from that instant the
+ *      lock's value is the waiter's token, for the releaser's claim window. Only this state
+ *      counts.
+ *   3. Release also publishes the token on the channel of the waiter's process, whose subscriber
+ *      (core/subscriber.h) wakes the waiter. A channel keeps no messages, so each subscription is
+ *      followed by a heartbeat.
+ *   4. The wake-up brings the fence and the window, so the waiter holds the lock at once. The
+ *      waiter computes how long the grant surely lasts from the last moment at which it was known
+ *      to be without the lock: the grant is younger than that, and lasts one window. The fence
+ *      shows that a wake-up is late and its grant has lapsed: it is not above the last one issued
+ *      when the waiter was without. Both are computed when the wake-up is read, because later news
+ *      says nothing about this grant. The renewal that takes the grant up is written before the
+ *      caller is told: the lease begins. The caller does not wait for its answer.
+ *   5. Each process that waits sends a heartbeat every re-check. The same script finds a grant to
+ *      one of its waiters whose message was lost, puts back missing entries, and hands on a free
+ *      lock. So every loss heals within one re-check.
+ *   6. A grant that is not taken up ends with the claim window. Its process then counts as dead,
+ *      and all its entries are passed over: this costs one window, not one per thread. If the
+ *      process is alive, its next heartbeat queues its waiters again, at the end.
  */
 #include "core/client.h"
 #include "core/waiting.h"

@@ -1,7 +1,7 @@
 -- Takes the lock if it is free and nobody is before us, or takes up a grant; otherwise queues.
 -- KEYS  as in fair.lua
 -- ARGV  1 token, 2 lease in ms, 3 claim window in ms,
---       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already,
+--       4 if it is not granted: '0': do nothing, '1': queue, '2': queue unless we are queued,
 --       5 not after, see late()
 -- Reply {1, fence, clock us, waiters}, refusal()'s, or {2, clock us}: too late
 -- Idempotent: a token is queued once, and finds a grant whose reply was lost.

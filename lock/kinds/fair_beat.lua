@@ -1,9 +1,9 @@
--- A process's heartbeat, and the check that none of its waiters was forgotten: entries that
--- are missing are queued again, a free lock is handed on.
+-- A process's heartbeat, and a check of its waiters: missing entries are queued again, and a free
+-- lock is handed on.
 -- KEYS  as in fair.lua
 -- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters that sleep
--- Reply {the token that has the lock, which may be one of ours whose wake-up was lost, or '',
---       last fence issued, ms left to the one who has the lock, 1: that is another library's}
+-- Reply {the token that has the lock, or '', last fence issued, ms left to the holder, 1: the holder
+--       is another library's}. The token may be one of ours whose wake-up was lost.
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2])
 if denied then return denied end
 local refused = refusal(KEYS[1], KEYS[2], 's', KEYS[3], KEYS[4], nil, owner(KEYS[1]))

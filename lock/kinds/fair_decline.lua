@@ -1,4 +1,4 @@
--- Hands on a grant that nobody waits for any more. One that was taken up is left alone.
+-- Hands on a grant whose waiter does not wait any more, unless it was taken up.
 -- KEYS  as in fair.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply 1: handed on, 0: nothing to do

@@ -1,4 +1,4 @@
--- A waiter goes: out of the queue, and the lock to the next if it was granted meanwhile.
+-- A waiter leaves: removes it from the queue, and hands the lock on if it was granted meanwhile.
 -- KEYS  as in fair.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply 1: released, 0: free already, -1: somebody else's

@@ -1,4 +1,4 @@
--- The holder goes: the lock to the first in the queue.
+-- The holder releases: hands the lock to the first in the queue.
 -- KEYS  as in fair.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply 1: released, 0: free already, -1: somebody else's

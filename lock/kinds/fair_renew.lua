@@ -1,4 +1,4 @@
--- Sets the lease anew where the lock still is ours, and so takes up a grant. Never creates it.
+-- Renews the lease if the lock is still ours; this also takes up a grant. Never creates the lock.
 -- KEYS  1..4 as in fair.lua
 -- ARGV  1 token, 2 lease in ms
 -- Reply 1: renewed, 0: not ours

@@ -1,7 +1,7 @@
--- Fragment: the server's clock, and fences; and what this user may not do.
+-- Fragment: the server's clock, fences, and the user's rights.
 
--- The error to reply when this user may not call the command; nil: it may. To be asked before
--- anything is written that would stay for ever without the command.
+-- The error to reply if this user may not call the command; nil: it may. To be checked before a
+-- write that would stay for ever without the command.
 local function may_not(...)
     if redis.acl_check_cmd and not redis.acl_check_cmd(...) then
         return redis.error_reply('NOPERM this user may not ' .. (...))
@@ -18,15 +18,15 @@ local function clock()
     return clock_us
 end
 
--- Whether this acquire comes after the moment that is its last argument, 0 = none: nobody waits for
--- the reply any more, and the lock would stand for a lease.
+-- Whether this acquire arrives after the moment in its last argument (0 = none). Then nobody waits
+-- for the reply any more, and the lock would be held for a lease in vain.
 local function late()
     local limit = tonumber(ARGV[#ARGV])
     return limit > 0 and clock() > limit
 end
 
--- A counter must outlive the grants whose fences it issued, or they would count as stale: it lives a
--- day longer than a lease, and renewals see to that.
+-- A counter must outlive the grants whose fences it issued, or they would count as stale. So it lives
+-- a day longer than the lease; each renewal extends it.
 local FENCE_MS = 86400000
 local function keep_fences(first, last, lease_ms)
     for i = first, last do
@@ -64,8 +64,8 @@ end
 
 -- Issues the next fence into the keys named, the same to all: above every earlier one, and never
 -- below the server's clock, so that a lost counter does not start again at 1.
--- A token that has the lock already (`mine`) is told the fence that was issued to it: a question that
--- comes twice, the second time late, must not make the fence stale that was given to the first.
+-- A token that has the lock already (`mine`) gets the fence that was issued to it: if a request comes
+-- twice, the second one must not make the first one's fence stale.
 -- Returns fence and clock.
 local function next_fence(first, last, lease_ms, family, token, mine)
     local known = mine and first <= last and record(KEYS[first])
@@ -82,7 +82,7 @@ local function next_fence(first, last, lease_ms, family, token, mine)
     return fence, clock()
 end
 
--- Whether who waits for the name may be of this family; false: others do, and their queue is theirs.
+-- Whether the waiters for the name may be of this family; false: they are of another one.
 local function may_be_of(counter, family)
     local last = record(counter)
     return not last or last.family == family
@@ -95,8 +95,8 @@ local function claim(counter, family, lease_ms)
     keep_record(counter, last and last.number or 0, family, '-', lease_ms)
 end
 
--- Whether somebody waits in a queue: it is there, and one of its processes beats. Dead ones keep a
--- name from no other family.
+-- Whether somebody waits in a queue: it exists, and one of its processes beats. Dead waiters do not
+-- keep other families from the name.
 local STALE_MS = 2000 -- without a heartbeat
 local function waits(queue, beats)
     if redis.call('EXISTS', queue) == 0 then return false end
@@ -107,8 +107,9 @@ local function waits(queue, beats)
 end
 
 -- The reply to an acquire that finds the lock taken: {0, ms left, last fence issued, 1: the holder is
--- of another library, as far as that matters to the family}; or the error that another family of kinds holds it, or waits in the queue (nil:
--- no matter who waits). `has` is the token at the name, where the caller knows it.
+-- of another library, as far as that matters to the family}. Or an error: another family of kinds
+-- holds the name, or waits in `queue` (nil: waiters do not matter). `has` is the token at the name,
+-- if the caller knows it.
 local function refusal(name, counter, family, queue, beats, ms_left, has)
     local last = record(counter) or {number = 0, family = family}
     local same = last.family == family

@@ -1,14 +1,14 @@
 /*
- * Kind HASH: Redisson's RLock, in layout (hash owner -> count) and in its wake-up, a broadcast on
- * a channel. A Java RLock and this one exclude and wake each other. As there, a message lets one
- * waiter of each process ask.
+ * Kind HASH: the layout (hash owner -> count) and the wake-up (a broadcast on a channel) of
+ * Redisson's RLock. A Java RLock and this one exclude and wake each other. As in Redisson, a
+ * message lets one waiter of each process ask.
  *
  * The broadcast is a hint that can be missed. So one waiter of each process asks after every new
  * subscription, at the end of the holder's lease, and every re-check (core/watch.c).
  *
- * In a cluster Redisson publishes to the channel's slot only (SPUBLISH), which is the lock's; so
- * both kinds of channel are listened to there, on the server of that slot. When the slot moves, the
- * server ends the subscription, and the next connection leads to where it is then.
+ * In a cluster Redisson publishes only to the channel's slot (SPUBLISH), which is the lock's. So we
+ * listen to both kinds of channel, on the server of that slot. When the slot moves, the server ends
+ * the subscription, and the next connection goes to its new server.
  *
  * Source: Redisson's RedissonLock (tryLockInnerAsync, unlockInnerAsync, LockPubSub).
  */

@@ -2,11 +2,11 @@
 -- KEYS  3 queue (list of tokens, oldest first),
 --       4 beats (hash: process -> ms of its last heartbeat; token -> ms at which it was queued again;
 --         and what the fragment behind this one keeps there, under names that begin with '!')
--- Both live on while somebody beats, and are gone a minute after the last.
+-- Each beat keeps both alive; they are gone a minute after the last one.
 local KEEP_MS = 60000
 local now_ms = math.floor(clock() / 1000)
 
--- They are hints, which heartbeats rebuild: what stands there of another type goes.
+-- Both are hints, which heartbeats rebuild. A key of another type there is deleted.
 local function at_hint(key, command, ...)
     local reply = redis.pcall(command, key, ...)
     if type(reply) ~= 'table' or not reply.err then return reply end
@@ -46,8 +46,8 @@ local function queued()
     return ret
 end
 
--- For whoever may queue a token before the waiter's first question comes: that one would not look
--- through the queue, but it looks for this mark. In time the mark is forgotten like a beat.
+-- Queues a token that may arrive before the waiter's first request does. That request does not search
+-- the queue, but it looks for this mark. In time the mark is removed like a beat.
 local function enqueue_again(token)
     in_beats('HSET', token, now_ms)
     enqueue(token)
@@ -77,8 +77,8 @@ local function do_others_beat(asking)
     return others_beat
 end
 
--- Whether a waiter's process lives: it beats, or did and the others do not either, since Redis stood
--- still or its clock was set.
+-- Whether a waiter's process lives: it beats. Or it has beaten, and no other process beats either,
+-- because Redis stood still or its clock was set.
 local function lives(token, asking)
     local beaten = tonumber(in_beats('HGET', process(token)) or '')
     return beaten and (is_fresh(beaten) or not do_others_beat(asking))

@@ -2,33 +2,33 @@
  * Kind QUORUM: Redlock. The lock counts as taken when a majority of N independent servers gave it
  * and enough of the lease is left after the last reply.
  *
- * All servers are asked at the same time, and heard as they answer. Once it is decided, the others
- * have as long again as that took: a silent server must not cost each call its whole limit, nor may
- * one that can not be reached use up the time of the others. A server that does not answer counts
- * as a refusal. Whatever the result of a failed try, the token is taken back from all that gave
- * their vote, or may have; a waiter that goes without the lock sees to that until every server has
- * answered. Who releases is content with a majority.
+ * All servers are asked at the same time, and answers are read as they come. Once the result is
+ * decided, the remaining servers have as long again as that took. So a silent server does not cost
+ * each call its whole limit, and an unreachable one does not use up the time of the others. A
+ * server that does not answer counts as a refusal. After a failed try the token is removed from all
+ * servers that gave their vote, or may have. A waiter that leaves without the lock goes on with
+ * that until every server has answered; a release needs only a majority.
  *
- * A vote must not come after its time. Ours ends with the validity, counted from before the first
- * server was asked: what is read later lengthens nothing. The server's ends with the moment that
- * the question carries, by that server's own clock: what arrives after it is refused. A server
- * whose clock is not known is first asked with a moment that is long past: its refusal tells the
- * time, and the question is repeated. So no vote is given when nobody counts it any more, but one
- * that arrives before its moment and after the release: that server is lost to the lock for one
- * lease, as one that has crashed.
+ * A vote must not come too late. For us its time ends with the validity, counted from before the
+ * first server was asked; an answer that is read later lengthens nothing. For the server it ends at
+ * the moment that the request carries, by that server's own clock; it refuses a later request. A
+ * server whose clock is not known is first asked with a moment that is long past: its refusal tells
+ * the time, and the request is repeated. So only one useless vote is possible: a request that
+ * arrives before its moment but after the release. That server is then lost to the lock for one
+ * lease, like a server that has crashed.
  *
- * A renewal takes a vote again that a server has lost with its memory, or never gave: else a hold
- * would lose one for good with each restart. It does so only where nobody has the lock, only until
- * its own limit or the end of the validity that it is to lengthen, whichever is sooner, by that
- * server's clock; and it is only asked of servers that refused the renewal before it. So it too
- * leaves something behind only where a release overtakes it and it still comes in time: that server
- * is lost for one lease, and never a majority of them, for a majority has the votes and is not
- * asked. tests/model/quorum.pml has what goes wrong without each of these.
+ * A renewal may take a vote that a server has lost with its memory, or never gave. Without that, a
+ * hold would lose a vote for good with each restart. It does so only if nobody has the lock there,
+ * and only until its own limit or the end of the current validity, whichever is sooner, by that
+ * server's clock. Only servers that refused the renewal before are asked to. So it leaves a useless
+ * vote only if a release overtakes it and it still arrives in time. That server is lost for one
+ * lease; it is never a majority, because a majority has its votes and is not asked.
+ * tests/model/quorum.pml shows what goes wrong without each of these rules.
  *
  * What it can not do: a server that comes back empty within the lease of a lock that it has given,
- * or whose clock jumps ahead by as much, gives it once more, and its vote may make a second
- * majority. Such a server must stay away for one lease before it is started again, or sync its
- * votes to disk (appendfsync always).
+ * or whose clock jumps ahead by a lease, votes once more, and that may make a second majority. Such
+ * a server must stay away for one lease before it is started again, or sync its votes to disk
+ * (appendfsync always).
  *
  * No fence: each server has a counter of its own, and their maximum over changing majorities does
  * not rise strictly. For the same reason there is no guard.

@@ -1,4 +1,4 @@
--- One server's vote for another lease; also where it is lost, from a renewal that may take it again.
+-- One server's vote for another lease. A renewal may be allowed to take a lost vote again.
 -- KEYS  1 name
 -- ARGV  1 token, 2 lease in ms, 3 until when, in us of this server's clock, it may take the vote; 0:
 --       it may not

@@ -1,4 +1,4 @@
--- Sets the lease anew where the lock still is ours. Never creates it.
+-- Renews the lease if the lock is still ours. Never creates the lock.
 -- KEYS  names, then as many fence counters
 -- ARGV  1 token, 2 lease in ms, 3 number of names
 -- Reply 1: renewed, 0: not ours

@@ -23,8 +23,8 @@ struct dlock_pending {
     dlock_cancel *cancel; /* (borrowed) NULL = none */
     cancel_listener cancel_listener;
     atomic_bool cancelled;
-    void (*told)(void *arg, dlock_pending *p); /* of the decision, in place of a caller who finishes
-                                                  it; NULL = none */
+    void (*told)(void *arg, dlock_pending *p); /* hears the decision, and finishes the call instead
+                                                  of a caller; NULL = none */
     void *told_arg;
     bool asked_late; /* the last question came too late by Redis's clock */
     dlock_time since, due;
@@ -38,7 +38,7 @@ struct dlock_pending {
 /* With the first reference, the caller's. NULL: out of memory, descriptors or threads. */
 dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t));
 
-/* Its end, told to the caller: nothing of it but its references is the engine's any more. */
+/* Ends the call and tells the caller. From now on the engine has only its references. */
 void dlock_pending_decide(dlock_pending *p, dlock_status status);
 dlock_status dlock_pending_status(dlock_pending *p); /* DLOCK_PENDING until then */
 

@@ -1,6 +1,6 @@
 /*
- * A connection, and the servers that one may lead to: what connecting needs to know of them. The
- * functions on connections are public, see "a connection of one's own" in dlock_redis.h.
+ * A connection, and what connecting needs to know of its servers. The functions on connections are
+ * public, see "your own connection" in dlock_redis.h.
  */
 #ifndef DLOCK_REDIS_CONN_H
 #define DLOCK_REDIS_CONN_H
@@ -22,13 +22,13 @@ struct dlock_redis_conn {
     bool broken;
     bool ends;               /* broken as soon as nothing more is owed */
     bool listens;            /* it has subscribed: messages come unasked, and nobody counts them */
-    int queued;              /* commands that are not sent as yet, and ... */
-    int owed;                /* ... answers that are not read as yet */
-    bool shared;             /* commands are queued before those in front are answered */
+    int queued;              /* commands that are not sent yet, and ... */
+    int owed;                /* ... answers that are not read yet */
+    bool shared;             /* commands are queued before earlier ones are answered */
     unsigned misread;        /* redis->misread when it was opened */
-    bool follows;            /* whoever uses it repeats calls where a redirection says */
-    char run_id[RUN_ID_LEN]; /* dlock_redis_run_of() the server; "" = not asked as yet */
-    unsigned round;          /* of admission, in which `admit` was asked about it last */
+    bool follows;            /* its user repeats calls where a redirection says */
+    char run_id[RUN_ID_LEN]; /* dlock_redis_run_of() the server; "" = not asked yet */
+    unsigned round;          /* of admission, when `admit` was last asked about it */
     struct dlock_redis_conn *next; /* in the pool's list of idle ones */
     char arrived[16384];           /* what is just being read */
 };
@@ -85,8 +85,9 @@ dlock_redis_outcome dlock_redis_push(dlock_redis_conn *conn, bool *whole);
 bool dlock_redis_receive(dlock_redis_conn *conn);
 bool dlock_redis_take(dlock_redis_conn *conn, dlock_redis_outcome *ret_outcome, redisReply **ret);
 
-/* Whether another question may begin on it, another caller's too: it is not broken, every command
- * is answered, nothing else has come, and no answer of a wrong form was met since it was opened. */
+/* Whether the connection may be used for another command, also by another caller: it is not broken,
+ * every command is answered, nothing else has come, and since it was opened no answer had a wrong
+ * form. */
 bool dlock_redis_is_fit(const dlock_redis_conn *conn);
 
 /* Keeps the sentence for dlock_redis_last_error(). */
@@ -105,8 +106,8 @@ void dlock_redis_hear_again(dlock_redis *redis);
 /* Until the descriptor is ready, or the deadline: false. A signal does not end it. */
 bool dlock_redis_wait_fd(int fd, short events, dlock_time deadline);
 
-/* The server of a key, or of none (NULL); waits for a finder that does not know it as yet, but not
- * longer than a connect may take. NO_SERVER: noted. */
+/* The server of a key, or of none (NULL). Waits until the finder knows it, but not longer than a
+ * connect may take. NO_SERVER: noted. */
 int dlock_redis_route(dlock_redis *redis, const char *key, size_t key_len, dlock_time deadline);
 
 /* Asks a server for its ROLE. False: it did not say; noted. *ret_primary is false then. */

@@ -114,7 +114,7 @@ static void note_failure(dlock_redis *redis, const char *wrong)
     dlock_redis_note(redis, "can not connect to Redis: %s%s%s", wrong, why[0] ? "; " : "", why);
 }
 
-/* Where the server is; waits for a finder that does not know it as yet. */
+/* Where the server is; waits until the finder knows it. */
 static bool find_address(dlock_redis_conn *conn, dlock_time deadline, address_host *ret)
 {
     topology *t = conn->redis->topology;

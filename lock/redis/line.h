@@ -1,7 +1,7 @@
 /*
  * What shared.c, attend.c and line.c know of one another: the lines to a server, and the calls that
- * wait to be sent on one. All functions are called under the lock, and those that write, read or
- * tell leave it meanwhile.
+ * wait to be sent on one. All functions are called under the lock. Those that write, read or call
+ * back release it meanwhile.
  */
 #ifndef DLOCK_REDIS_LINE_H
 #define DLOCK_REDIS_LINE_H
@@ -36,7 +36,7 @@ struct line {
     dlock_redis_conn *conn;
     slot slots[SLOTS_MAX];
     unsigned head, tail;
-    unsigned announced;  /* the slots before it: whoever asked knows that they are written */
+    unsigned announced;  /* the callers of the slots before it know that they are written */
     int calls;           /* in flight, the given up ones too */
     int waited;          /* in flight, without those */
     bool busy;           /* a thread writes or reads */
@@ -62,7 +62,7 @@ struct shared {
     pthread_mutex_t lock;   /* guards everything, but a line's conn while that is busy */
     pthread_cond_t idle;    /* a dialling thread ended */
     _Atomic int64_t rtt_us; /* to the farthest server */
-    shared_call *finished;  /* asynchronous calls that are done, but nobody is told as yet */
+    shared_call *finished;  /* asynchronous calls that are done, but not called back yet */
     station stations[DLOCK_SERVERS_MAX];
     pthread_t thread;
     bool has_thread, stop, poked;

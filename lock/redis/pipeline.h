@@ -1,7 +1,6 @@
 /*
  * Asynchronous script calls to the servers behind a dlock_redis. They are written at once, on the
- * caller's thread, where that takes no waiting. A server that is silent holds up nothing but the
- * calls that are put to it.
+ * caller's thread, if that needs no waiting. A silent server delays only its own calls.
  */
 #ifndef DLOCK_REDIS_PIPELINE_H
 #define DLOCK_REDIS_PIPELINE_H
@@ -15,9 +14,9 @@ typedef struct pipeline_call {
     dlock_script *script;
     dlock_args args;
     int keys;         /* at least one */
-    dlock_time until; /* it is not sent after this, nor an answer waited for, ... */
-    int64_t grace_ms; /* ... but so long from sending on, after a long time in line */
-    bool lazy;        /* nobody hurries for the answer */
+    dlock_time until; /* it is not sent after this, and waits for no answer, ... */
+    int64_t grace_ms; /* ... but at least so long after it was sent, after a long time in line */
+    bool lazy;        /* the answer is not urgent */
     bool nowhere;     /* no server of its key was known when it was put */
     void (*written)(
         struct pipeline_call *call); /* before `decided`, from any thread: its bytes were

@@ -6,8 +6,8 @@
  * connection is looked at: a server that restarted has closed it, and a command written into it
  * would end as "unknown" without need.
  *
- * A server of a cluster that serves no keys any more is borrowed from by nobody. So whoever borrows
- * closes its idle connections too, once a second.
+ * Nobody borrows from a cluster's server that serves no keys any more. So each borrower also closes
+ * such idle connections, once a second.
  */
 #include "redis/pool.h"
 

@@ -26,11 +26,11 @@ dlock_redis *dlock_pool_for_server(const topology *t, const address_host *at, co
 dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time deadline,
                                       dlock_redis_conn **ret);
 
-/* Takes it back; one that is broken, or has answers that nobody has read, is closed. */
+/* Takes the connection back. Closes it if it is broken, or has unread answers. */
 void dlock_pool_return(dlock_redis *redis, dlock_redis_conn *conn);
 
-/* Of a cluster, once a second: closes idle connections, shared ones too, to servers that serve no
- * keys. One that only answers ASK as yet may lose some with it, which are made anew. */
+/* In a cluster, once a second: closes idle connections, also shared ones, to servers that serve no
+ * keys. A server that so far only answers ASK may lose some; they are opened again. */
 void dlock_pool_sweep(dlock_redis *redis);
 
 #endif

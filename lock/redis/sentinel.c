@@ -16,13 +16,14 @@
  * 4. The server itself must say that it is master (ROLE). Soon after a failover some sentinels
  *    still name the old one; then nothing is changed, and another look follows soon.
  *
- * A sentinel that most of the answering ones tell of, and more of them than half as many as the URL
- * names, is watched too, so that those in the URL may all be replaced in time. One of them that
- * lies while the others are down is not enough. It is remembered as long as the topology lives.
+ * A sentinel that the URL does not name is watched too, if most of the answering sentinels name it,
+ * and these are more than half as many as the URL names. So all those in the URL may be replaced in
+ * time, and one that lies while the others are down is not enough. The new sentinel is remembered
+ * as long as the topology lives.
  *
  * What it can not see: a master that was cut off from the majority of the sentinels together with
- * us goes on being used. It accepts writes that will be lost; to acknowledge none of those is what
- * WAIT is for, dlock_redis_eval_wait().
+ * us. It is still used, and accepts writes that will be lost. Use WAIT, dlock_redis_eval_wait(), to
+ * acknowledge none of those.
  */
 #include "redis/sentinel.h"
 

@@ -1,10 +1,10 @@
 /*
  * The master's replicas, as all sentinels have them.
  *
- * A replica counts as listed when any sentinel lists it, whichever master that one names: one that
- * has not heard of a failover yet lists the replicas of the master before, and that master itself
- * is a replica by now. So it is with what a sentinel says of a replica's state: one that is cut off
- * may promote what it lists as soon as it is told to, or heard by others.
+ * A replica counts as listed if any sentinel lists it, whichever master that sentinel names. A
+ * sentinel that has not heard of a failover yet lists the replicas of the previous master, and that
+ * master itself is a replica now. The same holds for a replica's state: a sentinel that is cut off
+ * may promote what it lists as soon as it is told to, or as soon as others hear it.
  *
  * A majority is made of those that agree on the master in force, see it up, and have an id of their
  * own: so that one sentinel with two addresses has one vote.

@@ -1,6 +1,6 @@
 /*
- * One sentinel, asked and listened to by a thread of its own, so that one that is silent holds up
- * no other's answer.
+ * One sentinel. A thread of its own asks it and listens to it, so that a silent sentinel does not
+ * delay the others.
  */
 #ifndef DLOCK_REDIS_SENTINEL_WATCH_H
 #define DLOCK_REDIS_SENTINEL_WATCH_H

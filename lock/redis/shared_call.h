@@ -8,7 +8,7 @@ typedef struct shared shared;
 typedef struct shared_call shared_call;
 typedef struct line line;
 
-/* Whoever is first decides. */
+/* The first change decides. */
 enum call_fate { CALL_OPEN = 0, CALL_SENT, CALL_WITHDRAWN };
 
 /* A call. Zero, then fill in the first part. */
@@ -17,9 +17,9 @@ struct shared_call {
     const dlock_args *args; /* (borrowed) */
     int keys;
     bool by_text, asking; /* ASKING precedes it */
-    dlock_time deadline;  /* it is not sent after this, nor an answer waited for, ... */
-    int64_t grace_ms;     /* ... but so long from sending on */
-    bool lazy;            /* asynchronous: nobody hurries for the answer */
+    dlock_time deadline;  /* it is not sent after this, and waits for no answer, ... */
+    int64_t grace_ms;     /* ... but at least so long after it was sent */
+    bool lazy;            /* asynchronous: the answer is not urgent */
     atomic_int *fate;     /* an call_fate; NULL: nobody withdraws it */
     void (*written)(
         shared_call *a); /* once: its bytes were given to the kernel. NULL: nobody is told */

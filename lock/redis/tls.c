@@ -1,7 +1,7 @@
 /*
- * The handshake is begun by hiredis, which so learns to read and write through TLS, and driven to
- * its end from here, by the caller's deadline. OpenSSL checks the certificate while it runs; what
- * it is to be checked for, a name or an IP address, is said before.
+ * hiredis begins the handshake, which makes it read and write through TLS. This file drives it to
+ * its end, by the caller's deadline. OpenSSL checks the certificate meanwhile; it is told before
+ * which name or IP address to expect.
  */
 #include "redis/tls.h"
 

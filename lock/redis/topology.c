@@ -1,9 +1,9 @@
 /*
  * What is known of the servers, and the thread that keeps it up to date.
  *
- * Routing takes no lock: a slot's server and a server's generation are atomics. Whoever holds a
- * server's number may go on using it: it is given to another only when there are no more, and not
- * before nothing has been heard of its server for a while. The generation tells the two apart.
+ * Routing takes no lock: a slot's server and a server's generation are atomics. A caller may go on
+ * using a server's number. It is given to another server only when numbers run out, and only after
+ * its server was not named for a while. The generation tells the two servers apart.
  */
 #include "redis/topology.h"
 

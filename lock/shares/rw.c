@@ -1,11 +1,11 @@
 /*
  * Kinds READ and WRITE: the two sides of a read/write lock, in the protocol of shares.c; and the
- * way from one to the other.
+ * downgrade from one to the other.
  *
- * A downgrade exchanges the writer's token for a reader's in one script. Without an answer both may
- * be left in Redis, or the exchange be still to come: both are given back, the writer's first, for
- * without it the exchange does nothing any more. A guarded script that comes late does not find the
- * writer's token either.
+ * A downgrade exchanges the writer's token for a reader's in one script. If there is no answer,
+ * each of them may be left in Redis, or the exchange may still come. Then both are released, the
+ * writer's token first: without it a late exchange does nothing. A guarded script that comes late
+ * does not find the writer's token either.
  */
 #include "shares/shares.h"
 

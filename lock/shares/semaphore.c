@@ -1,5 +1,5 @@
-/* Kind SEMAPHORE: permits, in the protocol of shares.c. How many there are stands in a key of its
- * own, which the first acquire sets, and dlock_semaphore_set(). */
+/* Kind SEMAPHORE: permits, in the protocol of shares.c. A key of its own has their number. The
+ * first acquire sets it, and dlock_semaphore_set() changes it. */
 #include "core/ask.h"
 #include "core/client.h"
 #include "kinds/fence.lua.h"

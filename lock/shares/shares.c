@@ -2,29 +2,29 @@
  * Kinds READ, WRITE and SEMAPHORE: a name with several holders, each of which has a lease of its
  * own, and one first-in-first-out queue.
  *
- * The race is the one that fair.c tells of, and one more: two may be let in where there is room for
- * one, or a writer beside a reader. So who holds, and how much, stands in one sorted set, and every
- * script that changes it goes by its members alone:
+ * The races are the one that fair.c describes, and one more: two holders may enter where there is
+ * room for one, or a writer beside a reader. So one sorted set has all holders and how much they
+ * take, and every script decides by its members alone:
  *
  *   1. A member is a holder's token, its score the end of the lease. How much it takes is part of
- *      the token: "*w" everything, "*K" K permits, else one. Every question ends first what is
- *      over by Redis's clock. A share is renewed only while it is there and not over.
+ *      the token: "*w" everything, "*K" K permits, otherwise one. Every script first removes
+ *      shares that are over by Redis's clock. A share is renewed only if it is there and not over.
  *   2. A try takes a share if it fits and nobody queues. Otherwise, in the same script, the token
- *      goes to the end of the queue. A writer fits when nobody holds; others when no writer does,
- *      and as many permits are left as they want.
- *   3. Whatever makes room (a release, a leaving, a lapse, more permits) hands on in the same
- *      script: from the head of the queue to everybody whom it fits, up to the first whom it does
- *      not. So the readers between two writers come in together, and a writer that waits stops
- *      those behind it; one who wants many permits is not overtaken by those who want few. A crowd
- *      comes in bit by bit: each who takes up a share hands on to one more.
- *   4. Who was handed a share holds it from that instant on, for the claim window, and a mark says
- *      that it has not taken it up. Its token is published on the channel of its process. Woken, it
- *      asks again, finds its token a holder's, and takes the share up: the lease begins, the fence
- *      is issued, the mark is gone.
- *   5. Each process that waits sends a heartbeat every re-check, and hears in the reply which of
- *      its sleepers hold a share whose wake-up was lost; entries that are missing are put back.
- *   6. What was not taken up ends with the claim window. Its process is then taken for dead, and
- *      all its entries are passed over. If it was alive after all, its next heartbeat queues its
+ *      goes to the end of the queue. A writer fits if nobody holds the lock. Others fit if no
+ *      writer holds it, and as many permits are left as they want.
+ *   3. Whatever makes room (a release, a leaving waiter, a lapse, more permits) hands on in the
+ *      same script: from the head of the queue to each waiter that fits, up to the first that does
+ *      not. So the readers between two writers enter together, and a waiting writer stops those
+ *      behind it. A waiter that wants many permits is not overtaken by those that want few. A
+ *      crowd enters bit by bit: each waiter that takes up a share hands on to one more.
+ *   4. A waiter that was handed a share holds it from that instant on, for the claim window. A
+ *      mark says that it has not taken it up. Its token is published on the channel of its
+ *      process. The woken waiter asks again, finds its token among the holders, and takes the
+ *      share up: the lease begins, the fence is issued, the mark is removed.
+ *   5. Each process that waits sends a heartbeat every re-check. The reply names its sleepers that
+ *      hold a share and whose wake-up was lost. Missing entries are put back.
+ *   6. A share that is not taken up ends with the claim window. Its process then counts as dead,
+ *      and all its entries are passed over. If the process is alive, its next heartbeat queues its
  *      waiters again, at the end. An entry of a process without a recent heartbeat stops nobody.
  */
 #include "shares/shares.h"

@@ -1,6 +1,6 @@
 /*
- * What the kinds with several holders have in common: READ and WRITE (rw.c), SEMAPHORE. shares.c
- * begins with their protocol.
+ * What the kinds with several holders share: READ and WRITE (rw.c), SEMAPHORE. shares.c begins with
+ * their protocol.
  */
 #ifndef DLOCK_KINDS_SHARES_H
 #define DLOCK_KINDS_SHARES_H

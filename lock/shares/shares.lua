@@ -10,7 +10,7 @@
 local YEAR_MS = 31536000000
 local HAND_MAX = 32
 
--- What is of another type at the lock's own key is a stranger's, and stays.
+-- A key of another type at the lock's own name is a stranger's, and stays.
 local there = redis.call('TYPE', KEYS[1]).ok
 local stranger = there ~= 'zset' and there ~= 'none'
 local family = KEYS[6] and 'p' or 'r'
@@ -96,13 +96,13 @@ local function purge(asking)
     end
 end
 
--- Gives to the waiters, in their order, what fits, up to the first whom it does not fit; one who wants
--- more than there is at all is passed over, and keeps its place. Each holds it from now on for the
--- claim window and is woken to ask, which takes it up; `asking` does so already. Whose process does not
--- live is put out of the queue.
--- Not to more than `most` (nil: HAND_MAX) at a time, for the claim window must do for all to ask: each
--- who takes up a share hands on to one more, and heartbeats to more.
--- Returns whether somebody waits who is not to be overtaken.
+-- Hands shares to the waiters in their order, up to the first one that does not fit. A waiter that
+-- wants more than there is at all is passed over, and keeps its place. Each holds its share from now
+-- on, for the claim window, and is woken to ask, which takes the share up; `asking` asks already.
+-- Waiters whose process is dead are removed from the queue.
+-- Hands on to at most `most` waiters (nil: HAND_MAX), because all must ask within the claim window.
+-- Each waiter that takes up a share hands on to one more, and heartbeats hand on to more.
+-- Returns whether a waiter is left that must not be overtaken.
 local function hand_on(claim_ms, asking, most)
     local at, used, left = 0, nil, most or HAND_MAX
     while true do

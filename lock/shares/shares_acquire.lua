@@ -2,12 +2,12 @@
 -- otherwise queues.
 -- KEYS  as in shares.lua
 -- ARGV  1 token, 2 lease in ms, 3 claim window in ms,
---       4 if it can not be had: '0': leave it, '1': queue, '2': queue unless we do already,
---       5 number of permits where Redis has none, 6 not after, see late()
+--       4 if it is not granted: '0': do nothing, '1': queue, '2': queue unless we are queued,
+--       5 number of permits if Redis has none, 6 not after, see late()
 -- Reply {1, fence, clock us, waiters}, refusal()'s with the ms until a share may end or -1, or
 --       {2, clock us}: too late
--- Idempotent: a token is queued once, and finds what it got when the reply was lost. A writer and a
--- holder of permits are told a fence of their own; a reader the last one issued.
+-- Idempotent: a token is queued once, and finds what it got if the reply was lost. A writer and a
+-- holder of permits get a fence of their own, a reader the last one issued.
 if late() then return {2, clock()} end
 local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS[1], ARGV[2])
 if denied then return denied end

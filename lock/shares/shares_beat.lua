@@ -1,5 +1,5 @@
--- A process's heartbeat, and the check that none of its waiters was forgotten: entries that
--- are missing are queued again, what became free is handed on.
+-- A process's heartbeat, and a check of its waiters: missing entries are queued again, and what is
+-- free is handed on.
 -- KEYS  as in shares.lua
 -- ARGV  1 process, 2 claim window in ms, 3... tokens of its waiters that sleep
 -- Reply {ms until a share may end or -1, tokens that hold one by now: their wake-up may be lost...}

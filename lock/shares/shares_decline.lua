@@ -1,4 +1,4 @@
--- Hands on what nobody waits for any more. What was taken up is left alone.
+-- Hands on a share whose waiter does not wait any more, unless it was taken up.
 -- KEYS  as in shares.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply 1: handed on, 0: nothing to do

@@ -1,5 +1,5 @@
--- A waiter goes: out of the queue, and without what was handed on to it meanwhile. The rest is a
--- holder's release, which comes behind.
+-- A waiter leaves: removes it from the queue, and what was handed on to it meanwhile. The rest is a
+-- holder's release, shares_release.lua, which follows this fragment.
 -- KEYS  as in shares.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply as shares_release.lua's

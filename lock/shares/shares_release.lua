@@ -1,4 +1,4 @@
--- A holder goes: its share to those who wait and whom it fits.
+-- A holder releases: hands its share to waiters that fit.
 -- KEYS  as in shares.lua
 -- ARGV  1 token, 2 claim window in ms
 -- Reply 1: released, 0: it was not there, -1: the same, and a stranger or, from a writer, others have it

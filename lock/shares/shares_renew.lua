@@ -1,4 +1,4 @@
--- Sets a lease anew where the share is there and not over. Never creates it.
+-- Renews a lease if the share is there and not over. Never creates the share.
 -- KEYS  as in shares.lua
 -- ARGV  1 token, 2 lease in ms
 -- Reply 1: renewed, 0: not ours
