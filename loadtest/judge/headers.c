@@ -1,11 +1,12 @@
-/* headers.c - what the headers of an answer say: that it is a repetition, and where the order is.
- */
+/* headers.c - what the headers of an answer say: whether it is a repetition, and where the order
+ * is. */
 #include "loadtest/judge/checks.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* One answer by itself: a repetition is behind something, and what is behind it is one. */
+/* Checks one answer: a repetition has an answer before it, and what comes after an answer is
+ * one. */
 static void check_answer(lt_judging *j, const lt_ask *ask)
 {
     const lt_request *request = &j->requests[ask->request];
@@ -19,7 +20,7 @@ static void check_answer(lt_judging *j, const lt_ask *ask)
                  text_of(j, ask->request_name), ask->line);
 }
 
-/* Of those at once, one made the order. */
+/* Of simultaneous attempts exactly one is told that it made the order. */
 static void check_at_once(lt_judging *j, uint32_t i)
 {
     const lt_history *h = j->history;
@@ -33,7 +34,7 @@ static void check_at_once(lt_judging *j, uint32_t i)
         violated(j, "%s's order was made twice (lines %" PRId64 ", %" PRId64 ")",
                  text_of(j, ask->request_name), made->line, ask->line);
     if (!made && request->yes == i && request->unknown == 0 && !is_first(request, ask))
-        violated(j, "nobody was told of %s's order but as of a repetition (line %" PRId64 ")",
+        violated(j, "%s's order was only told as a repetition (line %" PRId64 ")",
                  text_of(j, ask->request_name), ask->line);
 }
 
@@ -47,7 +48,7 @@ void check_replayed(lt_judging *j)
     settle(j, STATE_OK, "");
 }
 
-/* The value of a member of a query, which may not be there: `len` characters. */
+/* The value of a query's member, `len` characters; NULL if it is not there. */
 static const char *query_value(const char *query, const char *name, size_t *len)
 {
     size_t name_len = strlen(name);
@@ -61,7 +62,7 @@ static const char *query_value(const char *query, const char *name, size_t *len)
     return NULL;
 }
 
-/* Escapes are not undone: a value that has one is not held to anything. */
+/* Escapes are not decoded: a value that contains one is not compared. */
 static bool is_other(const char *value, size_t len, const char *is)
 {
     return value && !memchr(value, '%', len) && !memchr(value, '+', len) &&

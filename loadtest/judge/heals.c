@@ -1,12 +1,13 @@
 /*
- * heals.c - after a fault a buy succeeds in time, and nothing is left behind.
+ * heals.c - after a fault buys succeed in time, and nothing is left behind.
  *
- * A buy counts for the last heal before it began; what is under way when the fault ends may have
- * been spoiled by it. "Sold out" and the limit count as well: the ledger was read to say so. Where
- * the next fault comes before the time is up, a heal is not judged unless a buy did succeed. One
- * behind which there was time enough, and nobody asked, leaves the whole unchecked. Behind
- * the last heal, that is asked of each target: one that is asked again and again when the time is
- * up, and never sells, is stuck, whatever the others sell.
+ * A buy counts for the last heal before it began; a buy that is under way when the fault ends may
+ * have been spoiled by it. "Sold out" and the limit count as success, because the service read the
+ * ledger to say so. If the next fault comes before the time is up, a heal is judged only if a buy
+ * succeeded. A heal with enough time after it but no buy leaves the guarantee unchecked.
+ *
+ * After the last heal every target is judged by itself: a target that is asked again and again once
+ * the time is up, and never sells, is stuck, whatever the others sell.
  */
 #include "loadtest/judge/checks.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ASKED_AGAIN = 20 }; /* refusals in a row that are not chance */
+enum { ASKED_AGAIN = 20 }; /* so many refusals in a row are no chance */
 
 typedef struct lt_window {
     const lt_turn *heal;
@@ -31,7 +32,7 @@ static int by_time(const void *left, const void *right)
     return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* The times behind heals, in order; how many. */
+/* The periods after the heals, in order; returns how many. */
 static size_t find_windows(const lt_history *h, lt_window *windows)
 {
     const lt_turn **turns = zeroed(h->turns_len, sizeof(*turns));
@@ -49,7 +50,7 @@ static size_t find_windows(const lt_history *h, lt_window *windows)
     return len;
 }
 
-/* The last that had begun by then; NULL. */
+/* The last period that had begun by then; NULL. */
 static lt_window *window_at(lt_window *windows, size_t len, int64_t us)
 {
     size_t low = 0, high = len;
@@ -90,7 +91,7 @@ static bool is_cut_short(const lt_window *window, int64_t within_us)
     return window->end_us != NEVER && window->end_us - window->heal->at_us < within_us;
 }
 
-/* False: it can not be said. */
+/* False: unknown. */
 static bool judge(lt_judging *j, const lt_window *window, int64_t within_us)
 {
     int64_t at = window->heal->at_us;
@@ -99,16 +100,16 @@ static bool judge(lt_judging *j, const lt_window *window, int64_t within_us)
     if (!window->tried || is_cut_short(window, within_us))
         return false;
     if (window->good_us == NEVER)
-        violated(j, "no buy succeeded behind the heal of line %" PRId64, window->heal->line);
+        violated(j, "no buy succeeded after the heal of line %" PRId64, window->heal->line);
     else
         violated(j,
-                 "the first buy succeeded %" PRId64 " ms behind the heal of line %" PRId64
+                 "the first buy succeeded %" PRId64 " ms after the heal of line %" PRId64
                  ", not %" PRId64,
                  (window->good_us - at) / 1000, window->heal->line, within_us / 1000);
     return true;
 }
 
-/* What became of the asks at one target that began behind the last heal. */
+/* What became of the buys at one target that began after the last heal. */
 typedef struct lt_target {
     int64_t late; /* begun when the time was up */
     bool good;
@@ -128,7 +129,7 @@ static void check_targets(lt_judging *j, const lt_window *last, int64_t within_u
     }
     for (size_t i = 0; i < h->texts.len; i++) {
         if (targets[i].late >= ASKED_AGAIN && !targets[i].good)
-            violated(j, "no buy succeeded at target %s behind the heal of line %" PRId64,
+            violated(j, "no buy succeeded at target %s after the heal of line %" PRId64,
                      text_of(j, (lt_text)i), last->heal->line);
     }
     free(targets);
@@ -153,7 +154,7 @@ void check_heals(lt_judging *j)
            h->turns_len == 0         ? STATE_NOTHING
            : judged > 0 && open == 0 ? STATE_OK
                                      : STATE_UNCHECKED,
-           len == 0 ? "no fault has healed" : "nobody bought behind a heal for long enough");
+           len == 0 ? "no fault has healed" : "nobody bought for long enough after a heal");
     const lt_finding *finding = &j->judgement->findings[j->row];
     int64_t *stuck = &j->judgement->figures.stuck;
     *stuck = finding->state == STATE_UNCHECKED ? JUDGE_UNKNOWN : finding->count;

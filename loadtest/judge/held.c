@@ -1,7 +1,7 @@
 /*
- * held.c - where buys reserve: no unit is two buyers' at a time, and no user has more than the
- * limit at a time. Both are checked along the ledger, by what each order found beside those before
- * it; the first also by what was told, whenever somebody knew of an order.
+ * held.c - where buys reserve: no unit belongs to two buyers at a time, and no user exceeds the
+ * limit at any time. Both checks walk the ledger and compare each order with those before it; the
+ * first check also uses what buyers were told, at every moment when an order was known.
  */
 #include "loadtest/judge/checks.h"
 
@@ -10,7 +10,7 @@
 
 /* ---- what an order found --------------------------------------------------------------------- */
 
-/* An entry of the ledger, and what the entries before it come to. */
+/* An entry of the ledger, with the sums of the entries before it. */
 typedef struct lt_entry {
     lt_place place;
     const lt_order *order;
@@ -39,9 +39,9 @@ static size_t collect_entries(const lt_judging *j, lt_entry *ret)
     return len;
 }
 
-/* When an order's units are back: by the time of another order (it expired), or by when somebody
- * knows of that (it was cancelled). What it became first counts: what the ledger has then instead
- * is a violation of its own. */
+/* When an order's units are back: by another order's time if it expired, or when somebody knew
+ * it if it was cancelled. The first state counts: if the ledger has another one later, that is a
+ * violation of its own. */
 typedef struct lt_back {
     int64_t expired_us, cancelled_us;
 } lt_back;
@@ -77,7 +77,8 @@ static int64_t time_of(const lt_order *order)
     return known(order->told.time_us) ? order->told.time_us : NEVER - 1;
 }
 
-/* Along the ledger: what a user takes goes with what he has sold or reserved then. */
+/* Walks the ledger: adds what a user takes to what the same user has sold or reserved at that
+ * time. */
 void check_limit_meanwhile(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -111,8 +112,8 @@ void check_limit_meanwhile(lt_judging *j)
     free(entries);
 }
 
-/* Along the ledger: what an order took and left was there beside what others had then, who came
- * before it. */
+/* Walks the ledger: what an order took and left must have been there, beside what earlier orders
+ * held at that time. */
 static void check_entries(lt_judging *j)
 {
     lt_entry *entries = zeroed(j->history->orders_len, sizeof(*entries));
@@ -132,7 +133,7 @@ static void check_entries(lt_judging *j)
         if (known(order->told.remaining) && found > j->history->sale.stock - (held > 0 ? held : 0))
             violated(j,
                      "the order of %s has %" PRId64 " units and left %" PRId64 " of %" PRId64
-                     ", and %" PRId64 " were others' (line %" PRId64 ")",
+                     ", others had %" PRId64 " (line %" PRId64 ")",
                      text_of(j, order->told.request), order->told.quantity, order->told.remaining,
                      j->history->sale.stock, held > 0 ? held : 0, order->line);
         before += order->told.quantity;
@@ -142,7 +143,7 @@ static void check_entries(lt_judging *j)
     free(entries);
 }
 
-/* Whenever somebody knows of an order. */
+/* Checks every moment at which somebody knew of an order. */
 void check_held(lt_judging *j)
 {
     int64_t stock = j->history->sale.stock;

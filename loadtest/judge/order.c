@@ -1,11 +1,11 @@
 /*
- * order.c - orders are numbered in the order of real time: who had bought before another one asked
- * for the first time has the smaller number, within a segment. And their times are true. A try that
- * was refused has bought nothing, so it does not count.
+ * order.c - order numbers follow real time: within a segment, a buyer who had bought before another
+ * one first asked has the smaller number. Order times are true. A refused attempt has bought
+ * nothing, so it does not count.
  *
- * With that, the ledger is a true sequence: each buy took effect at one moment between its first
- * try that may have bought and its first answer. It holds for every strategy, for a script gives
- * the number.
+ * So the ledger is linearizable: each buy took effect at one moment between its first attempt that
+ * may have bought and its first answer. This holds for every strategy, because a script assigns the
+ * number.
  */
 #include "loadtest/judge/checks.h"
 
@@ -50,7 +50,7 @@ static size_t collect(const lt_judging *j, lt_sold *ret)
     return len;
 }
 
-/* Each against the highest number that was known before it began. */
+/* Compares each order with the highest number that was known before it began. */
 static void check_times(lt_judging *j, const lt_sold *begins, const lt_sold *knowns, size_t len)
 {
     const lt_sold *highest = NULL;
@@ -96,20 +96,20 @@ int64_t time_of_day(const lt_judging *j, int64_t us)
     return tells ? sale->wall_us - sale->at_us + us : UNKNOWN;
 }
 
-/* The time by which the service's clock is before the monotonic one lies between these. */
+/* Bounds of the offset of the service's clock from the monotonic one. */
 typedef struct lt_offset {
     int64_t least, most;
-    int64_t least_line, most_line; /* of the orders that say so */
+    int64_t least_line, most_line; /* of the orders that have a time */
 } lt_offset;
 
-/* False: there is nothing to hold it to. */
+/* False: nothing to compare it with. */
 static bool check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
 {
     const lt_sale_line *sale = &j->history->sale;
     const lt_request *request = &j->requests[order->request];
     int64_t time_us = order->told.time_us;
     if (known(request->not_after_us) && time_us > request->not_after_us)
-        violated(j, "%s has an order (line %" PRId64 ") of %" PRId64 " us after all its tries' end",
+        violated(j, "%s has an order (line %" PRId64 ") of %" PRId64 " us after its last not_after",
                  text_of(j, request->name), order->line, time_us - request->not_after_us);
     if (sale->wall_us != UNKNOWN &&
         (time_us < sale->wall_us - DAY_US || time_us > sale->wall_us + DAY_US))
@@ -129,7 +129,7 @@ static bool check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
     return true;
 }
 
-/* Nobody buys whose tries began when the end was over that all of them named. */
+/* A request cannot buy if all its attempts began after the end that each of them named. */
 static void check_not_after(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -138,14 +138,14 @@ static void check_not_after(lt_judging *j)
         int64_t began_us = time_of_day(j, request->buying_us);
         if (request->yes != NO_ELEMENT && known(request->not_after_us) && known(began_us) &&
             began_us - CLOCKS_US > request->not_after_us)
-            violated(j, "%s bought (line %" PRId64 "), and began %" PRId64 " us after its end",
+            violated(j,
+                     "%s bought (line %" PRId64 "), but began %" PRId64 " us after its not_after",
                      text_of(j, request->name), h->asks[request->yes].line,
                      began_us - request->not_after_us);
     }
 }
 
-/* Of one clock, which may be ahead of ours, but not now more and now less; unless a fault may have
- * moved it. */
+/* All times are of one clock with a constant offset from ours, unless a fault may have moved it. */
 void check_clock(lt_judging *j)
 {
     const lt_history *h = j->history;

@@ -1,4 +1,4 @@
-/* print.c - a judgement as text for people and as one JSON object. */
+/* print.c - prints a judgement as text for people and as one JSON object. */
 #include "loadtest/judge/judge.h"
 
 #include <cjson/cJSON.h>
@@ -39,7 +39,7 @@ static void name_figures(const lt_figures *f, lt_named ret[FIGURES])
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Prints a text in lines that begin with so many blanks but the first, `most` at most. How many. */
+/* Prints a text in at most `most` lines, all but the first indented. Returns how many lines. */
 static int put_lines(FILE *to, const char *text, int indent, int most)
 {
     int lines = 0;
@@ -75,8 +75,8 @@ static int put_figures(FILE *to, const lt_figures *figures)
     return put_lines(to, text, 0, FINDING_LINES);
 }
 
-/* The names of all that found the same, for the first of them, as far as there is room; "" for the
- * others. */
+/* The names of all guarantees with the same finding, for the first of them, as far as there is
+ * room; "" for the others. */
 static void join_names(const lt_judgement *judgement, int first, char *ret, size_t len)
 {
     static const char etc[] = " and more";
@@ -99,7 +99,7 @@ static void join_names(const lt_judgement *judgement, int first, char *ret, size
         snprintf(ret + used, len - used, "%s", etc);
 }
 
-/* Those in a state, as long as there is room. How many lines. */
+/* Prints the findings in a state, as far as there is room. Returns how many lines. */
 static int put_findings(FILE *to, const lt_judgement *judgement, lt_state state, int room)
 {
     int lines = 0, more = 0;
@@ -134,7 +134,7 @@ static int count_states(const lt_judgement *judgement, lt_state state)
     return count;
 }
 
-/* Reasons that are no guarantee's. */
+/* Prints the reasons that come from no guarantee. */
 static int put_doubts(FILE *to, const lt_judgement *judgement, int room)
 {
     int lines = 0;
@@ -162,7 +162,7 @@ void judgement_print(const char *path, const lt_judgement *judgement, FILE *to)
     room -= put_findings(to, judgement, STATE_VIOLATED, room);
     room -= put_doubts(to, judgement, room);
     put_findings(to, judgement, STATE_UNCHECKED, room);
-    fprintf(to, "%d guarantees hold, %d had nothing to hold of, %d are unchecked, %d violated\n",
+    fprintf(to, "%d guarantees hold, %d do not apply, %d unchecked, %d violated\n",
             count_states(judgement, STATE_OK), count_states(judgement, STATE_NOTHING),
             count_states(judgement, STATE_UNCHECKED), count_states(judgement, STATE_VIOLATED));
     fprintf(to, "%s\n", verdict_name(judgement->verdict));

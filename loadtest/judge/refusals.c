@@ -1,9 +1,9 @@
 /*
- * refusals.c - who was told "no" has no order, what was found stays found, nobody has an order who
- * did not ask, and what nobody knew is known in the end.
+ * refusals.c - a refused request has no order, a found order stays found, nobody has an order
+ * without asking, and unknown outcomes become known.
  *
- * What is still open because nobody looked leaves a guarantee unchecked; what stays open although
- * somebody looks again and again violates it.
+ * If something is open because nobody looked, the guarantee is unchecked; if it stays open although
+ * somebody looks again and again, the guarantee is violated.
  */
 #include "loadtest/judge/checks.h"
 
@@ -23,7 +23,7 @@ void check_refused(lt_judging *j)
     settle_by_ledger(j, STATE_OK);
 }
 
-/* Told yes and no: both are for good. */
+/* Told both yes and no, each final. */
 void check_no_stays(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -33,7 +33,7 @@ void check_no_stays(lt_judging *j)
         if (!told && request->found == NO_ELEMENT)
             continue;
         if (never || request->final != NO_ELEMENT)
-            violated(j, "%s was told yes (line %" PRId64 ") and, for good, no (line %" PRId64 ")",
+            violated(j, "%s was told yes (line %" PRId64 "), and a final no (line %" PRId64 ")",
                      text_of(j, request->name),
                      told ? h->asks[request->yes].line : h->looks[request->found].line,
                      never ? h->asks[request->never].line : h->looks[request->final].line);
@@ -41,8 +41,8 @@ void check_no_stays(lt_judging *j)
     settle(j, STATE_OK, "");
 }
 
-/* Whether it says that there is no such order. Why a reservation does not end as asked is a promise
- * of its own. */
+/* Whether it says that there is no such order. Why a reservation does not end as asked is
+ * checked by another guarantee. */
 static bool is_not_found(const lt_judging *j, const lt_look *look)
 {
     bool refused = look->ending == ENDING_NONE && look->status >= 400 && look->status <= 499 &&
@@ -90,8 +90,8 @@ static lt_text stem_of(lt_texts *stems, const char *name)
     return texts_add(stems, stem);
 }
 
-/* Of an attempt without an answer the order, if it has one, is all that tells what was sold. What
- * was told of the others is held to it by a guarantee of its own. */
+/* For an attempt without an answer, its order is the only sign of what was sold. What was told
+ * of other attempts is compared with the order by another guarantee. */
 static bool is_as_asked(const lt_judging *j, const lt_order *order)
 {
     const lt_request *request = &j->requests[order->request];
@@ -100,8 +100,8 @@ static bool is_as_asked(const lt_judging *j, const lt_order *order)
             !differ(order->told.quantity, request->quantity));
 }
 
-/* An order whose request has a name as ours have them, but for the number, is the service's own
- * invention; another one is a stranger's, unless the shop is the recorder's own. */
+/* An order is the service's invention if its request is named as ours are, except for the
+ * number. Otherwise it is another client's, unless the recorder owns the shop. */
 void check_nobody_asked(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -141,7 +141,7 @@ void check_nobody_asked(lt_judging *j)
 
 /* ---- refused although it was there ----------------------------------------------------------- */
 
-/* By the end of the refusal, and the fewest units of all up to it. */
+/* Sorted by the end of the refusal; with the fewest units of all refusals up to this one. */
 typedef struct lt_refused {
     int64_t to_us, quantity, line;
 } lt_refused;
@@ -152,7 +152,8 @@ static int by_end(const void *left, const void *right)
     return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
 }
 
-/* The units that a request's order found: as it was told, or else by the ledger. UNKNOWN. */
+/* The units that were there when a request's order was made, as told, or else from the ledger.
+ * UNKNOWN. */
 static int64_t units_found(const lt_judging *j, const lt_request *request)
 {
     const lt_told *told = first_told(j, request);
@@ -164,9 +165,9 @@ static int64_t units_found(const lt_judging *j, const lt_request *request)
     return listed ? told->remaining + told->quantity : UNKNOWN;
 }
 
-/* Who began when somebody had been told "sold out", and found so many units still there: stock only
- * falls, so they had been there before. Of a sharded sale each segment had fewer then, and what an
- * order found was in one. */
+/* A buyer who began after a "sold out" and found so many units proves it wrong: stock only
+ * falls, so the units had been there before. In a sharded sale each segment had fewer, and the
+ * order found them in one segment. */
 static void check_later_sales(lt_judging *j, const lt_refused *refused, size_t len)
 {
     for (uint32_t i = 0; i < j->requests_len; i++) {
@@ -198,8 +199,7 @@ static int by_reading(const void *left, const void *right)
     return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
 }
 
-/* The last reading of the stock that had ended by then; NULL. They are in the order of their ends.
- */
+/* The last reading of the stock that had ended by then; NULL. Readings are sorted by their ends. */
 static const lt_stock_line *reading_by(const lt_stock_line *const *readings, size_t len, int64_t us)
 {
     size_t low = 0, high = len;
@@ -213,7 +213,8 @@ static const lt_stock_line *reading_by(const lt_stock_line *const *readings, siz
     return low > 0 ? readings[low - 1] : NULL;
 }
 
-/* Where units come back: those that nobody can have had all the time, or that were seen before. */
+/* Where units come back, counts units that nobody can have had all the time, or that were seen
+ * before. */
 static void check_free(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -273,8 +274,9 @@ void check_sold_out(lt_judging *j)
 
 /* ---- the limit ------------------------------------------------------------------------------- */
 
-/* A user has what the ledger lists for him; or what he asked for and was told of, of which some may
- * be listed under a request that nobody made. The larger counts: added up, one order is two. */
+/* A user has the units that the ledger lists for the user, or those that the user asked for and
+ * was told of; some of these may be listed under a request that nobody made. The larger sum
+ * counts: adding them would count one order twice. */
 int64_t *units_of_users(const lt_judging *j, bool open)
 {
     const lt_history *h = j->history;
@@ -355,7 +357,7 @@ static int64_t units_apart(const lt_judging *j, const lt_chains *released, const
     return units;
 }
 
-/* What a user has at rest he had not more of before, but for what was his for a while. */
+/* What a user has at rest is the most the user ever had, but for units held for a while. */
 void check_limit_refusals(lt_judging *j)
 {
     const lt_history *h = j->history;

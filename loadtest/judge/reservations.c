@@ -1,10 +1,10 @@
 /*
- * reservations.c - buys that reserve: an order is reserved at first, and becomes sold, cancelled or
- * expired once and for ever; and its units are somebody's, or are back.
+ * reservations.c - where buys reserve, an order is first reserved and then becomes sold, cancelled
+ * or expired, once and for good; its units either belong to a buyer or are back.
  *
- * When that is, is known from both sides. An order was made after its first attempt began, and
- * before somebody knew of it; so it can not expire before the one and the time that was asked for,
- * and its units must be back soon after the other and that time.
+ * The moment of each is known from both sides. An order was made after its first attempt began and
+ * before somebody knew of it. So it can not expire before its first attempt plus the time asked
+ * for, and its units must be back soon after it was known plus that time.
  */
 #include "loadtest/judge/checks.h"
 
@@ -16,8 +16,8 @@ enum {
     BUCKET_US = 100000, /* to which an expiry is rounded up */
     LATE_US = 200000,   /* after it: surely late, on any clock */
     PUT_OFFS = 3,       /* a buyer who is put off so often ... */
-    PUT_OFF_US = 50000, /* ... in no less than this has tried enough */
-    BACK_US = 5000000   /* after it: the second until units are back, and much margin */
+    PUT_OFF_US = 50000, /* ... over no less than this has asked often enough */
+    BACK_US = 5000000   /* after it: a second until units are back, plus a wide margin */
 };
 
 const lt_seen no_fate = {.to_us = INT64_MAX};
@@ -29,7 +29,7 @@ static bool is_state(const lt_judging *j, lt_text state)
     return state == j->sold || state == j->reserved || state == j->cancelled || state == j->expired;
 }
 
-/* By its code, why it is not confirmed, or not cancelled, says what it is. */
+/* The code of a refused confirm or cancel says what the order is. */
 static lt_text state_of_look(const lt_judging *j, const lt_look *look)
 {
     const char *code = text_of(j, look->code);
@@ -42,7 +42,7 @@ static lt_text state_of_look(const lt_judging *j, const lt_look *look)
     return !other ? TEXT_NONE : confirm ? j->cancelled : j->sold;
 }
 
-/* Also notes what it became first; by the time at which it was known. */
+/* Also notes the first final state, by the time at which it was known. */
 static void see(lt_judging *j, lt_seen seen)
 {
     lt_request *request = &j->requests[seen.request];
@@ -56,7 +56,7 @@ static void see(lt_judging *j, lt_seen seen)
         request->fate = &j->seen[j->seen_len - 1];
 }
 
-/* A 201 tells what the order was at first, whenever it is repeated. */
+/* A 201 tells the order's first state, however often it is repeated. */
 static void collect_seen(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -87,14 +87,14 @@ static void collect_seen(lt_judging *j)
 
 /* ---- whose units are whose ------------------------------------------------------------------- */
 
-/* When its time is over at the latest, and so much more. */
+/* The latest moment at which its time is over, plus so much. */
 static int64_t over_by(const lt_judging *j, const lt_request *request, int64_t more_us)
 {
     int64_t after_us = request->reserve_us + BUCKET_US + more_us;
     return request->known_us == NEVER || !j->calm ? NEVER : request->known_us + after_us;
 }
 
-/* A fault keeps units whose time is over meanwhile until it has healed. */
+/* A fault keeps units whose time ends during it until the fault has healed. */
 static int64_t kept_until(const lt_judging *j, int64_t by_us)
 {
     bool meanwhile = by_us != NEVER && by_us >= j->fault_us && by_us - BACK_US <= j->healed_us;
@@ -103,7 +103,7 @@ static int64_t kept_until(const lt_judging *j, int64_t by_us)
     return j->healed_us >= NEVER - BACK_US ? NEVER : later(by_us, j->healed_us + BACK_US);
 }
 
-/* When its units are back at the latest. */
+/* The latest moment at which its units are back. */
 static int64_t back_by(const lt_judging *j, const lt_request *request)
 {
     const lt_seen *fate = request->fate;
@@ -113,13 +113,13 @@ static int64_t back_by(const lt_judging *j, const lt_request *request)
     return fate->state == j->cancelled && fate->to_us < by && j->calm ? fate->to_us : by;
 }
 
-/* When its time is over at the earliest. */
+/* The earliest moment at which its time is over. */
 static int64_t over_from(const lt_judging *j, const lt_request *request)
 {
     return request->first_us + (j->steady ? request->reserve_us : 0);
 }
 
-/* When they can be back at the earliest. */
+/* The earliest moment at which they can be back. */
 static int64_t back_from(const lt_judging *j, const lt_request *request)
 {
     int64_t from = j->calm ? over_from(j, request) : request->first_us;
@@ -137,7 +137,7 @@ bool counts_for_limit(const lt_judging *j, const lt_request *request, int64_t fr
     return !ended && request->first_us <= to_us;
 }
 
-/* Each with its units: when it may have them, and when it surely has. */
+/* For each order and its units: when it may have them, and when it certainly has. */
 static void collect_units(lt_judging *j)
 {
     size_t len = 0;
@@ -168,8 +168,8 @@ int64_t units_free(const lt_judging *j, int64_t from_us, int64_t to_us)
            given_by(j->spans[SPAN_MAY_END], j->spans_len, from_us, false);
 }
 
-/* What a reading of the stock had is there later but for what was sold meanwhile. Only of one that
- * is of one moment, and where stock is not given back by mistake. */
+/* What a reading of the stock showed is still there later, minus what was sold meanwhile. Only
+ * for a reading of one moment, and where no stock is returned by mistake. */
 int64_t units_seen(const lt_judging *j, const lt_stock_line *stock, int64_t to_us)
 {
     bool sure = j->calm && j->history->sale.guarded == 1 && j->history->sale.segments == 0;
@@ -192,7 +192,7 @@ void reservations_collect(lt_judging *j)
     if (!is_reserving(j))
         return;
     collect_units(j);
-    /* Who could have had what nobody had from then on. */
+    /* Buyers who could have had units that nobody had from then on. */
     for (uint32_t i = 0; i < j->requests_len; i++)
         j->requests[i].refused = false;
     for (size_t i = 0; i < h->asks_len; i++) {
@@ -235,11 +235,11 @@ void check_returned(lt_judging *j)
 
 /* ---- one fate -------------------------------------------------------------------------------- */
 
-/* Nobody's order is reserved any more who knew of it before nothing was. */
+/* An order that was known before the stock showed no reservations is no longer reserved. */
 static void check_none_left(lt_judging *j)
 {
     const lt_history *h = j->history;
-    const lt_stock_line *none = NULL; /* the last reading that says so */
+    const lt_stock_line *none = NULL; /* the last reading that shows none */
     for (size_t i = 0; i < h->stocks_len; i++) {
         const lt_stock_line *s = &h->stocks[i];
         if (stock_is_ours(j, s) && s->reserved == 0 && (!none || s->from_us > none->from_us))
@@ -256,7 +256,7 @@ static void check_none_left(lt_judging *j)
     }
 }
 
-/* Nothing else is said of an order than what it became first. */
+/* Nothing contradicts the order's first final state. */
 void check_fates(lt_judging *j)
 {
     for (size_t i = 0; i < j->seen_len; i++) {
@@ -276,7 +276,7 @@ void check_fates(lt_judging *j)
 
 /* ---- when it is over ------------------------------------------------------------------------- */
 
-/* A 201 says until when, by the time of the order, which the ledger has. */
+/* A 201 says until when, counted from the time of the order, which the ledger has. */
 static void check_told(lt_judging *j, const lt_ask *ask)
 {
     uint32_t order = j->requests[ask->request].order;
@@ -290,7 +290,7 @@ static void check_told(lt_judging *j, const lt_ask *ask)
                  ask->line);
 }
 
-/* Nothing ends it but who asked for that in time, and was not refused, and the end of its time. */
+/* It ends only by a request that came in time and was not refused, or by the end of its time. */
 static void check_end(lt_judging *j, const lt_request *request)
 {
     const lt_seen *fate = request->fate;
@@ -301,12 +301,12 @@ static void check_end(lt_judging *j, const lt_request *request)
     if (fate->state != TEXT_NONE && request->attempts > 0 && ends)
         violated(j, "%s's order is %s (line %" PRId64 "), %s", text_of(j, request->name),
                  text_of(j, fate->state), fate->line,
-                 fate->state == j->expired ? "before its time was over"
-                                           : "and who asked for that in time was refused, or "
-                                             "nobody did");
+                 fate->state == j->expired
+                     ? "before its time was over"
+                     : "but no request for that came in time and was accepted");
 }
 
-/* The end that was sent with it has passed, or may have. */
+/* Its own not_after has passed, or may have. */
 static bool is_too_late(const lt_judging *j, const lt_look *look)
 {
     int64_t now_us = time_of_day(j, look->to_us);
@@ -315,8 +315,8 @@ static bool is_too_late(const lt_judging *j, const lt_look *look)
            (!known(now_us) || look->not_after_us <= now_us + CLOCKS_US);
 }
 
-/* An order is confirmed, and cancelled, but for what it is already, or for now. That it is found is
- * a promise of its own. */
+/* A confirm or cancel succeeds unless the order has ended already or the answer is "not now".
+ * Whether the order is found is checked by another guarantee. */
 static void check_done(lt_judging *j, const lt_look *look)
 {
     if (look->ending && look_is_here(j, look) && look_refused(j, look) && !look_put_off(j, look) &&
@@ -329,7 +329,7 @@ static void check_done(lt_judging *j, const lt_look *look)
                  text_of(j, look->code), look->line);
 }
 
-/* Who looks when its time is surely over is not told that it is reserved. */
+/* A lookup after its time is certainly over does not say that it is reserved. */
 static void check_over(lt_judging *j, const lt_look *look)
 {
     const lt_request *request = &j->requests[look->request];

@@ -1,5 +1,5 @@
 /*
- * told.c - what one answer says, beside the question and beside other answers to the same request.
+ * told.c - compares one answer with its question and with other answers to the same request.
  */
 #include "loadtest/judge/checks.h"
 
@@ -26,7 +26,7 @@ static bool names_the_sale(const lt_judging *j)
     return false;
 }
 
-/* `named`: the sale's orders have its id in theirs. */
+/* `named`: the sale's orders carry the sale's id in theirs. */
 static const char *misses(const lt_judging *j, const lt_told *told, lt_text request, bool named)
 {
     const lt_sale_line *sale = &j->history->sale;
@@ -56,7 +56,7 @@ static bool is_unfit(const lt_told *told)
            told->time_us == UNFIT || told->state == TEXT_UNFIT || told->expires_us == UNFIT;
 }
 
-/* What the recorder writes down of a 201. */
+/* The members of a 201 that the recorder writes. */
 typedef struct lt_recorded {
     bool all; /* every member */
     bool remaining, fence, state;
@@ -81,7 +81,7 @@ static bool is_silent(const lt_look *look, lt_recorded recorded)
     return none || look->unread != TEXT_NONE || is_unfit(&look->told);
 }
 
-/* What one 201 tells each has to tell, where the ledger has it. */
+/* If one 201 tells a member, each has to tell it, provided the ledger has it. */
 static lt_recorded recorded_of(const lt_judging *j, lt_recorded recorded, const lt_ask *ask)
 {
     uint32_t order = j->requests[ask->request].order;
@@ -99,7 +99,7 @@ static void say_other(lt_judging *j, lt_text request, const char *what, int64_t 
                  text_of(j, request), what, line);
 }
 
-/* A recorder that keeps whole answers has hashed them, or has read the request's name. */
+/* A recorder that keeps whole answers has hashed them, or has read the request's id. */
 static lt_recorded find_recorded(const lt_history *h)
 {
     lt_recorded recorded = {0};
@@ -170,7 +170,7 @@ static void say_varies(lt_judging *j, const lt_request *request, const char *wha
                  text_of(j, request->name), what, line);
 }
 
-/* Another order is a violation of its own. */
+/* A different order is a violation of another guarantee. */
 void check_same_again(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -205,7 +205,7 @@ void check_same_again(lt_judging *j)
     settle(j, STATE_OK, "");
 }
 
-/* Whether the answer refuses the request for good. A token may have expired meanwhile. */
+/* Whether the answer is a final refusal of the request. A token may have expired meanwhile. */
 static bool refuses(const lt_judging *j, const lt_ask *ask)
 {
     if (ask->status < 400 || ask->status > 499 || ask->status == 429 ||
@@ -214,7 +214,7 @@ static bool refuses(const lt_judging *j, const lt_ask *ask)
     return ask->answer == ANSWER_NEVER || ask->answer == ANSWER_NO;
 }
 
-#define RETRIES_SURE 10 /* that none tells is no chance any more */
+#define RETRIES_SURE 10 /* so many without it are no chance */
 
 void check_retry_refused(lt_judging *j)
 {
@@ -234,10 +234,10 @@ void check_retry_refused(lt_judging *j)
                      text_of(j, ask->request_name), ask->line);
     }
     settle(j, retries >= RETRIES_SURE && told == 0 ? STATE_UNCHECKED : STATE_OK,
-           "no retry got an answer that tells");
+           "no retry got a conclusive answer");
 }
 
-/* An id is given to one buyer who has none: it is nobody else's. */
+/* The service gives an id to one buyer who sent none, and to no other buyer. */
 void check_other_payload(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -250,14 +250,14 @@ void check_other_payload(lt_judging *j)
                      ", %" PRId64 ")",
                      text_of(j, ask->request_name), h->asks[request->yes].line, ask->line);
         if (ask->keyed == 0 && ask->answer != ANSWER_ELSEWHERE && request->unkeyed != i)
-            violated(j, "%s was made for two who had no key (lines %" PRId64 ", %" PRId64 ")",
+            violated(j, "%s was given to two buyers without a key (lines %" PRId64 ", %" PRId64 ")",
                      text_of(j, ask->request_name), h->asks[request->unkeyed].line, ask->line);
     }
     settle(j, STATE_OK, "");
 }
 
-/* "Sold out" is no answer to who takes another's request: it names what is wrong with the shop, and
- * not with the question. */
+/* "Sold out" is the wrong answer to a reused request id: the shop's stock is not the reason, the
+ * id is. */
 void check_reused(lt_judging *j)
 {
     static const char *const of_the_sale[] = {"sold_out", "limit_reached", "quantity_above_limit"};
@@ -270,7 +270,8 @@ void check_reused(lt_judging *j)
             continue;
         for (size_t k = 0; k < sizeof(of_the_sale) / sizeof(of_the_sale[0]); k++) {
             if (strcmp(text_of(j, ask->code), of_the_sale[k]) == 0)
-                violated(j, "%s has an order of another, and was told %s (line %" PRId64 ")",
+                violated(j,
+                         "%s has an order of another payload, but was told %s (line %" PRId64 ")",
                          text_of(j, ask->request_name), of_the_sale[k], ask->line);
         }
     }
@@ -279,15 +280,15 @@ void check_reused(lt_judging *j)
 
 /* ---- the sale that was asked for ------------------------------------------------------------- */
 
-/* A refusal for good that speaks of another sale than was asked for. */
+/* A final refusal that names another sale than was asked for. */
 static bool refuses_elsewhere(const lt_judging *j, const lt_ask *ask)
 {
     return ask->asked == TEXT_NONE && ask->status == 409 &&
            texts_differ(ask->told.sale, j->history->sale.id);
 }
 
-/* Nobody buys who began when somebody had been told that the sale is over. A failover may take the
- * end of a sale back. */
+/* An attempt that began after somebody was told that the sale is over can not buy. A failover
+ * may undo the end of a sale. */
 static bool check_over(lt_judging *j)
 {
     const lt_history *h = j->history;

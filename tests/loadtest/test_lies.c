@@ -397,7 +397,7 @@ static void reservations(void **unused)
     (void)unused;
     static const fx_case lies[] = {
         /* Sold to two: what is reserved is for sale, or can be bought when it is somebody's. */
-        {"--lie reserving.free=1", RESERVE, "OVERSOLD", "reserved for, or sold to, two"},
+        {"--lie reserving.free=1", RESERVE, "OVERSOLD", "reserved for or sold to two"},
         {"--lie every=5:reserving.free=1", RESERVE, "OVERSOLD", NULL},
         {"--defect oversell", RESERVE, "OVERSOLD", NULL},
         {"--lie reserving.late=1", RESERVE, WRONG, "stays so"},
@@ -417,10 +417,10 @@ static void reservations(void **unused)
         {"--lie every=2:cancelled.tail=\t", RESERVE " --cancel 1", WRONG, NULL},
         {"--ports 2 --lie away:ending.as=no_such_order", RESERVE, WRONG, NULL},
         /* He was told that nothing was done, or that nothing can be. */
-        {"--lie confirmed.as=busy", RESERVE, "BROKEN", "ends as it was asked to"},
+        {"--lie confirmed.as=busy", RESERVE, "BROKEN", "ends as requested"},
         {"--lie every=5:confirmed.as=rate_limited", RESERVE, "BROKEN", NULL},
-        {"--lie cancelled.as=busy", RESERVE " --cancel 0.3", "BROKEN", "ends as it was asked to"},
-        {"--lie ending.as=bad_sale", RESERVE, "BROKEN", "ends as it was asked to"},
+        {"--lie cancelled.as=busy", RESERVE " --cancel 0.3", "BROKEN", "ends as requested"},
+        {"--lie ending.as=bad_sale", RESERVE, "BROKEN", "ends as requested"},
         {"--lie every=5:ending.as=too_late", RESERVE, "BROKEN", NULL},
         {"--lie ending.as=order_cancelled", RESERVE, WRONG, NULL},
         {"--lie ending.as=busy", RESERVE, "UNDERSOLD", "a buyer was turned away"},
@@ -428,12 +428,12 @@ static void reservations(void **unused)
         /* He was told that it is over. */
         {"--lie reserving.uncancelled=1", RESERVE, WRONG "|OVERSOLD", "stays so"},
         {"--lie nth=7:ledger.state=\"sold\"", RESERVE " --cancel 1", WRONG, "stays so"},
-        {"--lie reserving.early=1", RESERVE, WRONG "|OVERSOLD", "as long as it was asked for"},
+        {"--lie reserving.early=1", RESERVE, WRONG "|OVERSOLD", "as long as requested"},
         {"--lie every=30:reserving.early=1", RESERVE " --confirm 0 --cancel 0", WRONG "|OVERSOLD",
          NULL},
-        {"--lie *.expires_us=+100000", RESERVE, "BROKEN", "as long as it was asked for"},
+        {"--lie *.expires_us=+100000", RESERVE, "BROKEN", "as long as requested"},
         {"--lie told.expires_us=+100000", RESERVE, WRONG, NULL},
-        {"--lie reserving.never=1", RESERVE, WRONG, "as long as it was asked for"},
+        {"--lie reserving.never=1", RESERVE, WRONG, "as long as requested"},
         {"--lie ending.as=order_sold", RESERVE, WRONG, NULL}, /* though nobody confirmed it */
         {"--lie ending.as=reservation_expired", RESERVE, WRONG, NULL},
         /* Units that nobody has, and nobody can buy. */

@@ -306,24 +306,24 @@ static void hold_change(const change *c)
     free(text);
 }
 
-/* The README has THE table: each row as it stands in the program. */
+/* GUARANTEES.md has every row of the table as it stands in the program. */
 static void the_table_is_written_down(void **state)
 {
     (void)state;
-    char line[512], *readme = NULL;
+    char line[512], *page = NULL;
     size_t len = 0;
-    FILE *file = fopen("loadtest/README.md", "r");
+    FILE *file = fopen("loadtest/GUARANTEES.md", "r");
     assert_non_null(file);
-    assert_true(getdelim(&readme, &len, '\0', file) > 0);
+    assert_true(getdelim(&page, &len, '\0', file) > 0);
     fclose(file);
     for (int i = 0; i < guarantee_count; i++) {
         const lt_guarantee *g = &guarantees[i];
         snprintf(line, sizeof(line), "\n| %s | `%s`: %s | %s | %s | %s |\n", g->id, g->name,
                  g->sentence, g->evidence, g->applies, verdict_name(g->verdict));
-        if (!strstr(readme, line))
-            fail_msg("loadtest/README.md lacks this row of its table of guarantees:%s", line);
+        if (!strstr(page, line))
+            fail_msg("loadtest/GUARANTEES.md lacks this row:%s", line);
     }
-    free(readme);
+    free(page);
 }
 
 static void changes_are_seen_and_nothing_else(void **state)
