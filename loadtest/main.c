@@ -1,6 +1,7 @@
 /*
- * loadtest - puts buyers on a flash sale and says whether the service kept its word. Here: what is
- * run, what is written where, and the exit code. README.md says how the parts fit together.
+ * loadtest - puts buyers on a flash sale and says whether the service kept its promises. This file
+ * decides what is run, what is written where, and the exit code. README.md says how the parts fit
+ * together.
  */
 #include "loadtest/base/plain.h"
 #include "loadtest/cli/options.h"
@@ -19,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Every user is a descriptor, or two. */
+/* Every user needs a descriptor or two. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -36,13 +37,13 @@ static bool to_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* Whether FILE can be written, found out before the run is made for it. Leaves all as it was. */
+/* Whether FILE can be written; asked before the run is made for it. Changes nothing. */
 static bool can_write(const char *option, const char *path)
 {
     struct stat is;
     bool exists = stat(path, &is) == 0, good;
     if (exists && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)) {
-        good = access(path, W_OK) == 0; /* to open and close a pipe would end its reader */
+        good = access(path, W_OK) == 0; /* opening and closing a pipe would end its reader */
     } else {
         int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         good = fd >= 0;
@@ -71,8 +72,8 @@ static bool can_write_all(const lt_options *options)
     return good;
 }
 
-/* Closes what was written, or could not be; complains when something failed, and says on
- * `say` what was written. */
+/* Closes a file, or notes that it could not be opened; complains when something failed,
+ * otherwise says on `say` what was written. */
 static bool finish(FILE *say, FILE *out, bool good, const char *path)
 {
     if (out)
@@ -84,7 +85,8 @@ static bool finish(FILE *say, FILE *out, bool good, const char *path)
     return good;
 }
 
-/* One run's distribution of all latencies; of a comparison, FILE gets the strategy's name. */
+/* Writes one run's distribution of all latencies; in a comparison the strategy's name is added
+ * to FILE. */
 static bool write_hgrm(FILE *say, const char *path, const lt_comparison *comparison,
                        const lt_row *row)
 {
@@ -96,7 +98,7 @@ static bool write_hgrm(FILE *say, const char *path, const lt_comparison *compari
     return finish(say, out, out && report_hgrm(out, row_shown(row)->all_due), named);
 }
 
-/* Writes the files, and closes the log, which has been written all the time. */
+/* Writes the files, and closes the log, which was written during the runs. */
 static bool write_files(FILE *say, const lt_options *options, const lt_comparison *comparison,
                         const cJSON *document, FILE *log)
 {
@@ -184,7 +186,7 @@ static int diff(const lt_options *options)
     return (int)code;
 }
 
-/* The page of a bench file, which is read before anything is written. */
+/* Makes the page of a bench file; the file is read before anything is written. */
 static int chart(const lt_options *options)
 {
     char err[512] = "";

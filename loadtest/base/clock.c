@@ -1,6 +1,7 @@
 /*
  * The monotonic clock and the only two sleeps of the program. Deadlines are absolute, so nothing
- * drifts; a sleep that must end early is cut into slices, which spares each sleeper a condition.
+ * drifts. A sleep that must end early is cut into slices; this spares each sleeper a condition
+ * variable.
  */
 #include "loadtest/base/clock.h"
 

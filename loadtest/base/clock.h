@@ -27,7 +27,7 @@ struct timespec clock_timespec(mono_ns when);
 /* Sleeps until `when`; returns at once when that has passed. A signal does not cut it short. */
 void clock_sleep_until(mono_ns when);
 
-/* Likewise, but looks 20 times a second whether to stop. False: *stop is not 0, it is not yet
+/* Likewise, but checks 20 times a second whether to stop. False: *stop became nonzero before
  * `when`. */
 bool clock_sleep_unless(const _Atomic int *stop, mono_ns when);
 

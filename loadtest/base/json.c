@@ -1,7 +1,7 @@
 /*
- * cJSON reads; but it keeps numbers as doubles, and so loses digits beyond 2^53. Whole numbers that
- * long are put into quotes before it sees them, behind a mark that no text of an answer can have: a
- * control character, which JSON allows in no text, and neither do we.
+ * Reads JSON with cJSON, which keeps numbers as doubles and so loses digits beyond 2^53. Longer
+ * whole numbers are therefore quoted before cJSON sees them, behind a mark that no text of an
+ * answer can contain: a control character, which JSON does not allow in a text.
  */
 #include "loadtest/base/json.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MARK        '\x01'
-#define DIGITS_SAFE 15 /* any number of so many digits is exact in a double */
+#define DIGITS_SAFE 15 /* a double holds any number of so many digits exactly */
 #define WHOLE_MAX   0x1p53
 
 /* The end of the text that begins at `at`; 0: it has a control character or a NUL in it. */
@@ -31,7 +31,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The end of what begins with a digit or a minus; whether it is a whole number that is too long. */
+/* The end of the number that begins here; `ret` says whether it is a whole number that is too
+ * long. */
 static size_t number_end(const char *text, size_t length, size_t at, bool *ret_long)
 {
     size_t from = at + (text[at] == '-');

@@ -1,9 +1,9 @@
 /*
- * json.h - answers in JSON, read tolerantly in form and strictly in content: any valid JSON is
- * read, and each member is told apart as absent, of its form, or of another.
+ * json.h - reads answers in JSON: any valid JSON is read, and each member is classified as absent,
+ * of its form, or of another form.
  *
- * A whole number keeps all its digits: an order's id may be one of 64 bits, and two that differ in
- * the last digit are two. 99.0 is 99.
+ * A whole number keeps all its digits: an order's id may have 64 bits, and ids that differ in the
+ * last digit are different. 99.0 is 99.
  */
 #ifndef LOADTEST_JSON_H
 #define LOADTEST_JSON_H
@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One JSON value and nothing behind it, to be freed by cJSON_Delete(); NULL when it is none, or has
- * a NUL in a text. */
+/* Parses one JSON value with nothing after it; free it with cJSON_Delete(). NULL when it is not
+ * JSON, or a text contains a NUL. */
 cJSON *json_parse(const char *text, size_t length);
 
 typedef enum lt_form {
@@ -41,7 +41,7 @@ lt_whole json_read_whole(const cJSON *object, const char *name);
 /* A text, or a number by its digits: an identifier. */
 lt_text json_read_id(const cJSON *object, const char *name);
 
-/* Whether it is there and true. */
+/* Whether the member is there and true. */
 bool json_is_true(const cJSON *object, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * strtol() and strtod() with everything refused that they are lenient about: leading space, "+",
- * hexadecimal, "inf", text that follows.
+ * strtol() and strtod(), but strict: no leading space, "+", hexadecimal, "inf" or text after the
+ * number.
  */
 #include "loadtest/base/number.h"
 

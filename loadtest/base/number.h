@@ -1,6 +1,6 @@
 /*
- * number.h - numbers: those that people write on the command line, parsed strictly; the smaller and
- * the larger of two; and texts that are printed.
+ * number.h - numbers as people write them on the command line, parsed strictly; the smaller and
+ * larger of two; printable texts.
  */
 #ifndef LOADTEST_NUMBER_H
 #define LOADTEST_NUMBER_H
@@ -27,8 +27,7 @@ static inline int64_t number_larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Makes it a line that a terminal shows as it is: what is no printable ASCII becomes "?". For
- * whatever a service has written. */
+/* Makes a line printable: everything but printable ASCII becomes "?". For texts from a service. */
 static inline void text_make_printable(char *text)
 {
     for (; *text != '\0'; text++)

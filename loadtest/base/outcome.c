@@ -1,5 +1,5 @@
 /*
- * The table of the service's contract: which status and which problem code mean what to a buyer.
+ * The service's contract as a table: what each status and problem code mean to a buyer.
  */
 #include "loadtest/base/outcome.h"
 
@@ -21,8 +21,9 @@ const char *series_name(int series)
 }
 
 /*
- * What the service's contract calls a definite no. A status alone says little: a 503 may come from
- * a proxy in front that had passed the request on, and so may an answer without the service's code.
+ * The definite refusals of the service's contract. A status alone says little: a 503 may come from
+ * a proxy that had already passed the request on, and so may any answer without one of the
+ * service's codes.
  */
 static const struct {
     long status;
@@ -55,8 +56,8 @@ const char *outcome_code_of_503(size_t i)
     return NULL;
 }
 
-/* Whoever says 4xx has refused the request itself; but for a proxy's word that time ran out, or
- * that the client went away, which says nothing about what stands behind it. */
+/* A 4xx refuses the request itself, except when a proxy says that time ran out or that the
+ * client went away: that says nothing about the server behind it. */
 static bool is_refusal(long status, const char *code)
 {
     bool of_a_proxy = (status == 408 || status == 499) && code[0] == '\0';

@@ -1,9 +1,9 @@
 /*
- * outcome.h - what became of a request to buy, as its buyer sees it.
+ * outcome.h - how a request to buy ended, as its buyer sees it.
  *
- * The outcomes exclude each other; every request that was issued and not cut off ends in exactly
- * one. UNKNOWN is an outcome of its own: the request was sent and may have bought or not. It is
- * never counted as a yes or as a no.
+ * The outcomes exclude each other; every request that was issued and not cut off has exactly one.
+ * UNKNOWN is an outcome of its own: the request was sent and may have bought or not. It never
+ * counts as a yes or as a no.
  */
 #ifndef LOADTEST_OUTCOME_H
 #define LOADTEST_OUTCOME_H
@@ -25,8 +25,8 @@ typedef enum lt_outcome {
 /* The name in reports and JSON: "sold", "sold_out", ... */
 const char *outcome_name(lt_outcome outcome);
 
-/* What latencies and the timeline keep apart: the outcomes of answers, and, as one more, requests
- * that got no answer: failed, timed out, cut off. */
+/* Latencies and the timeline are kept per series: one for each outcome, and one more for
+ * requests without an answer (failed, timed out, cut off). */
 #define SERIES_UNANSWERED OUT_COUNT
 #define SERIES_COUNT      (OUT_COUNT + 1)
 
@@ -35,17 +35,17 @@ const char *series_name(int series);
 
 /*
  * Classifies an answer by its HTTP status and the "code" of its problem body ("" when none). Only
- * what the service's contract calls a definite no is one; every other answer to a request that was
- * sent is UNKNOWN.
+ * the definite refusals of the service's contract are a no; every other answer to a sent request is
+ * UNKNOWN.
  */
 lt_outcome outcome_of_response(long status, const char *code);
 
-/* The codes that make a 503 a definite no, by number; NULL behind the last. */
+/* The codes that make a 503 a definite no, by number; NULL after the last. */
 const char *outcome_code_of_503(size_t i);
 
 /*
- * Whether the service did its work for the buyer: a sale, or the final word that there is none.
- * Otherwise the buyer was turned away, although the stock may have had a unit left.
+ * Whether the service served the buyer: a sale, or the final answer that nothing is left. Otherwise
+ * it turned the buyer away, although the stock may have had a unit.
  */
 bool outcome_is_served(lt_outcome outcome);
 

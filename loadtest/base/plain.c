@@ -1,4 +1,4 @@
-/* plain.c - what may be shown as it is, and \xNN for all else. */
+/* plain.c - decides which characters are shown as they are; all others become \xNN. */
 #include "loadtest/base/plain.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many bytes the character at the text's beginning has; 0: it is not plain. */
+/* How many bytes the first character of the text has; 0: it is not plain. */
 static size_t plain_len(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -42,7 +42,7 @@ static char *plain_text(const char *text)
     return copy;
 }
 
-/* Takes the text, and gives one for it that is to be freed likewise. */
+/* Frees the text and returns its plain form, which the caller frees. */
 static void make_plain(char **text)
 {
     char *plain = plain_text(*text);

@@ -1,5 +1,5 @@
 /*
- * Names, and the one part of a plan that has a syntax: a sale as the user writes it, such as
+ * Names, and the only part of a plan that has a syntax: a sale as the user writes it, such as
  * "setnx:wait_ms=0:lease_ms=500".
  */
 #include "loadtest/base/plan.h"

@@ -1,7 +1,7 @@
 /*
- * plan.h - what shall be run: the sales, and the load that is put on each of them.
+ * plan.h - what to run: the sales, and the load on each of them.
  *
- * The command line fills it; nobody changes it afterwards.
+ * The command line fills it; nothing changes it afterwards.
  */
 #ifndef LOADTEST_PLAN_H
 #define LOADTEST_PLAN_H
@@ -61,8 +61,8 @@ typedef struct lt_plan {
     const char *item;
     long stock;
     long quantity;          /* units a request asks for */
-    long reserve_s;         /* buys reserve for so long; 0: they buy at once */
-    double confirm, cancel; /* shares of the reserved orders of which that becomes, 0..1 */
+    long reserve_s;         /* buys reserve for this long; 0: they buy at once */
+    double confirm, cancel; /* shares of the reserved orders that end so, 0..1 */
 
     lt_model model;
     int users;
@@ -79,32 +79,33 @@ typedef struct lt_plan {
                         of one per request */
     long timeout_ms; /* of one attempt */
     long retries;    /* further attempts after an unknown outcome, with the same key */
-    double replay;   /* share of sold requests that is sent again, 0..1 */
+    double replay;   /* share of sold requests that are sent again, 0..1 */
     bool expect_failover; /* the service may fail over meanwhile: what was read may grow older */
     int workers;          /* threads that the users share */
 } lt_plan;
 
 /*
  * With a run length each sale is held once as planned, and then plan->runs times for that long:
- * users ask until the time is over, without shares, for half as many units as there would be
- * answers. So strategies that differ by a factor of twenty are measured for the same time under the
- * same load, while they sell and while they refuse, and each run still shows whether the last unit
- * was sold once. plan_turns() is how often that is in all.
+ * users ask until the time is over, without shares. The stock is half of the answers that are
+ * expected in that time, so the sale sells for one half of the time and refuses for the other. Thus
+ * strategies that differ by a factor of twenty are measured for the same time under the same load,
+ * and each run still shows whether the last unit was sold once. plan_turns() is the number of runs
+ * in all.
  */
 static inline int plan_turns(const lt_plan *plan)
 {
     return plan->runs + (plan->run_length > 0);
 }
 
-/* Makes it the plan of a timed run, for a sale that, as planned, had so many answers a second.
- * Where that was none it stays as it is. */
+/* Turns the plan into that of a timed run, for a sale that had so many answers a second as
+ * planned. Leaves it unchanged if there were none. */
 void plan_limit_time(lt_plan *plan, double throughput_rps);
 
 /*
  * Tickets are the numbers of a run's requests. In a closed or flash model they belong to the users:
- * user u has u, u + users, u + 2 users, ..., so that with N requests everybody has a share of N /
- * users of them, the first ones one more, and nobody can use up another's. In an open model they
- * are taken in the order due, by nobody in particular.
+ * user u has u, u + users, u + 2 users, ... With N requests every user has a share of N / users,
+ * the first ones one more, and no user can use up another's share. In an open model tickets are
+ * taken in the order due and belong to no user.
  */
 static inline int plan_user_of(const lt_plan *plan, int64_t ticket)
 {
@@ -126,12 +127,12 @@ bool sale_spec_parse(const char *text, const lt_sale_spec *defaults, lt_sale_spe
 /* A spec in which nothing is given. */
 lt_sale_spec sale_spec_none(void);
 
-/* Whether this request, once sold, is of the share that is sent again; the same for the same seed.
- */
+/* Whether this request belongs to the share that is sent again once sold; the same for the same
+ * seed. */
 bool plan_replays(const lt_plan *plan, int64_t ticket);
 
-/* What its user does with the reserved order of this request: "confirm", "cancel", or NULL, nothing
- * at all; the same for the same seed. */
+/* What the user does with this request's reserved order: "confirm", "cancel", or NULL, nothing;
+ * the same for the same seed. */
 const char *plan_ending(const lt_plan *plan, int64_t ticket);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * An option is a row: its name, the kind of its value, and where in lt_parsing it goes. Only the
- * few that need more than that have a function.
+ * An option is a row: its name, the kind of its value, and the member of lt_parsing that takes it.
+ * Only the few that need more have a function.
  */
 #include "loadtest/cli/option_table.h"
 

@@ -1,5 +1,5 @@
 /*
- * option_table.h - every option of the command line, as a row of one table, and what is read.
+ * option_table.h - the options of the command line, as rows of one table, and the values read.
  */
 #ifndef LOADTEST_OPTION_TABLE_H
 #define LOADTEST_OPTION_TABLE_H
@@ -38,8 +38,8 @@ typedef struct lt_parsing {
     long stock, requests, users, workers, runs; /* -1: not given */
     double think_ms;                            /* negative: not given */
     bool flash, help, version;
-    const char *not_chart, *not_diff; /* an option that the command has not, or NULL */
-    char *err;                        /* where a sentence goes */
+    const char *not_chart, *not_diff; /* an option that this command does not have, or NULL */
+    char *err;                        /* takes the error sentence */
     size_t err_len;
 } lt_parsing;
 
@@ -49,10 +49,10 @@ typedef struct lt_option lt_option;
 const lt_option *option_find(const char *name, size_t length);
 bool option_has_value(const lt_option *option);
 
-/* Reads a value (NULL for an option that has none). False, with a sentence in parsing->err. */
+/* Reads a value (NULL for an option without one). False, with a sentence in parsing->err. */
 bool option_read(const lt_option *option, lt_parsing *parsing, const char *value);
 
-/* Notes a sentence; false. */
+/* Stores a sentence; returns false. */
 bool option_fail(lt_parsing *parsing, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

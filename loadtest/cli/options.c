@@ -12,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TIMEOUT_MS_MIN  15000L /* a buyer's patience, unless the lock waits longer */
-#define WAIT_MARGIN_MS  5000L  /* then the buyer waits so much longer than the lock */
+#define TIMEOUT_MS_MIN  15000L /* a buyer's patience, unless the lock's wait is longer */
+#define WAIT_MARGIN_MS  5000L  /* then the buyer waits this much longer than the lock */
 #define COMPARE_WAIT_MS 30000L
 #define COMPARE_RUNS    3
 #define CLOSED_USERS    100
 #define OPEN_USERS      1000 /* connections of an open model */
 #define REQUESTS        5000
-#define LIMIT_ANY       1000000000L /* that nobody reaches */
+#define LIMIT_ANY       1000000000L /* more than any run reaches */
 #define CONFIRM         0.7         /* shares of reserved orders */
 #define CANCEL          0.1
 #define NOT_GIVEN       (-1L)
@@ -134,7 +134,7 @@ static void fill_in_load(lt_parsing *parsing)
                  port);
 }
 
-/* What is not said of reservations. A sale that offers them has a limit. */
+/* Fills in the options of reservations that were not given. A sale that offers them has a limit. */
 static void fill_in_reservations(lt_parsing *parsing)
 {
     lt_plan *plan = &parsing->options.plan;
@@ -195,8 +195,8 @@ static bool fill_in_strategies(lt_parsing *parsing)
     return good;
 }
 
-/* A buyer must wait longer than the longest lock, or busy answers would look like timeouts. A wait
- * that is not given is -1, less than any. */
+/* A buyer must wait longer than the longest lock wait, or busy answers would look like timeouts.
+ * A wait that was not given is -1, less than any. */
 static void fill_in_timeout(lt_plan *plan)
 {
     long longest = TIMEOUT_MS_MIN;

@@ -1,4 +1,4 @@
-/* verify.c - `loadtest verify`, whose --json is no file: it has options of its own. */
+/* verify.c - `loadtest verify`. It has options of its own; its --json names no file. */
 #include "loadtest/cli/verify.h"
 
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* history.c - reads a history line by line; what is the same in many lines is kept once. */
+/* history.c - reads a history line by line; texts that occur in many lines are kept once. */
 #include "loadtest/history/history.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static void append(lt_list *list, const lt_line *line, size_t size)
     memcpy(list->elements + list->len++ * size, line, size);
 }
 
-/* Reads one line behind the first. False with a sentence that lacks its place. */
+/* Reads one line after the first. False, with a sentence that does not name the line. */
 static bool read_line(lt_reading *reading, char *text, int64_t number, char *err, size_t err_len)
 {
     lt_line line;
@@ -76,7 +76,7 @@ static bool take_line(lt_reading *reading, char *line, size_t len, int64_t numbe
     return why[0] == '\0';
 }
 
-/* False with a sentence. A last line that has no end is not read. */
+/* False, with a sentence. A last line without an end is not read. */
 static bool read_lines(lt_reading *reading, FILE *file, char *err, size_t err_len)
 {
     char *line = NULL;
@@ -102,7 +102,7 @@ static bool read_lines(lt_reading *reading, FILE *file, char *err, size_t err_le
 #define TAKE(history, array, list)                                                                 \
     ((history)->array = (void *)(list).elements, (history)->array##_len = (list).len)
 
-/* The lists become the history's, whatever came of reading them. */
+/* Hands the lists over to the history, also after an error. */
 static void take_lists(lt_history *h, lt_reading *reading)
 {
     lt_list *lists = reading->lists;
@@ -151,8 +151,8 @@ static bool say(char *err, size_t err_len, int64_t line, const char *what)
     return false;
 }
 
-/* Left out, or one of the sale's. `segment` becomes 0 where it was left out and there is but one.
- */
+/* Whether the segment was left out or is one of the sale's. `segment` becomes 0 if it was left
+ * out and there is only one. */
 static bool is_segment(const lt_history *h, int64_t *segment)
 {
     if (*segment == UNKNOWN && h->sale.segments == 0)
@@ -160,7 +160,7 @@ static bool is_segment(const lt_history *h, int64_t *segment)
     return *segment == UNKNOWN || *segment < (int64_t)history_segments(h);
 }
 
-/* One for the whole, or one for each segment. */
+/* One line for the whole sale, or one for each segment. */
 static bool check_rests(lt_history *h, char *err, size_t err_len)
 {
     bool seen[HISTORY_SEGMENTS_MAX + 1] = {false};
@@ -218,7 +218,7 @@ static bool check_sale(const lt_history *h, size_t sales, char *err, size_t err_
     return !wrong;
 }
 
-/* What the contract says of the strategies, where the sale does not. */
+/* Fills in what the contract says of the strategy, where the sale's line does not. */
 static void fill_in_strategy(lt_history *h)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /*
  * history.h - one history in memory: its lines as format.h describes them.
  *
- * It is read as a stream, and each text is kept once. A request that was asked for once and got an
+ * It is read as a stream, and each text is stored once. A request that was sent once and got an
  * order takes about 700 bytes: 168 its attempt, 112 its entry in the ledger, 184 what is known of
  * it, the rest its texts and what the checks sort.
  */
@@ -31,14 +31,14 @@ typedef struct lt_history {
     size_t asks_len, looks_len, stocks_len, locks_len, strangers_len, turns_len, orders_len,
         audits_len, rests_len, lefts_len, doubts_len;
     int64_t landed;
-    char cut[128]; /* why not all of it is there; "" = it is whole */
+    char cut[128]; /* why it is incomplete; "" = it is whole */
 } lt_history;
 
 /* Reads a history. False with a sentence in err that begins with the path; the history is to be
  * released in both cases. */
 bool history_read(lt_history *ret, const char *path, char *err, size_t err_len);
 
-/* The same of what is open. */
+/* The same for an open file. */
 bool history_parse(lt_history *ret, const char *path, FILE *file, char *err, size_t err_len);
 
 void history_release(lt_history *history);

@@ -1,5 +1,5 @@
-/* line.c - strict: what is not described makes the line unreadable, or a slip of the pen would pass
- * for something that was never seen. */
+/* line.c - reads a line strictly: anything that is not described makes it unreadable, because a
+ * misspelt member would otherwise look like something that was never seen. */
 #include "loadtest/history/line.h"
 
 #include <errno.h>
@@ -76,8 +76,8 @@ static bool put_value(const lt_field *field, char *value, lt_texts *texts, void 
     return true;
 }
 
-/* The field's number, `fields_len` if there is none. The members of most lines are in one order, so
- * the search begins behind the last one. */
+/* The field's number, `fields_len` if there is none. Most lines have their members in the same
+ * order, so the search begins after the last one found. */
 static size_t field_of(const char *name, const lt_field *fields, size_t fields_len, size_t from)
 {
     for (size_t i = 0; i < fields_len; i++) {

@@ -1,5 +1,5 @@
 /*
- * line.h - one line of a history: a word, and members NAME=VALUE that go into the fields of a
+ * line.h - one line of a history: a word, and members NAME=VALUE that fill the fields of a
  * structure.
  */
 #ifndef LOADTEST_LINE_H
@@ -11,8 +11,8 @@
 
 #include "loadtest/history/texts.h"
 
-#define UNKNOWN INT64_MIN       /* of a number that was left out */
-#define UNFIT   (INT64_MIN + 1) /* of one that was told, but not as a number */
+#define UNKNOWN INT64_MIN       /* a number that was left out */
+#define UNFIT   (INT64_MIN + 1) /* told, but not as a number */
 
 typedef enum lt_kind {
     KIND_TEXT,   /* lt_text */
@@ -46,8 +46,8 @@ static inline bool known(int64_t number)
     return number > UNFIT;
 }
 
-/* Reads the members behind the word, which it changes, into the structure, whose fields become
- * UNKNOWN or TEXT_NONE where nothing is said. False with a sentence. */
+/* Reads the members after the word into the structure; fields without a member become UNKNOWN or
+ * TEXT_NONE. Changes `members`. False, with a sentence. */
 bool line_read(char *members, const lt_field *fields, size_t fields_len, lt_texts *texts, void *ret,
                char *err, size_t err_len);
 

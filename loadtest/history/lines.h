@@ -1,5 +1,5 @@
 /*
- * lines.h - what the lines of a history are in memory; format.h says what they mean.
+ * lines.h - the structures of a history's lines in memory; format.h says what they mean.
  */
 #ifndef LOADTEST_LINES_H
 #define LOADTEST_LINES_H
@@ -8,8 +8,8 @@
 
 #define NEVER INT64_MAX /* of a time */
 
-/* Numbers are UNKNOWN, texts are TEXT_NONE, where the line has "-" or nothing. `line` is its number
- * in the file, and comes first in all. */
+/* Numbers are UNKNOWN and texts TEXT_NONE where the line has "-" or nothing. `line` is the
+ * line's number in the file and always the first member. */
 typedef struct lt_sale_line {
     int64_t line;
     lt_text id, item, strategy, durability;
@@ -35,7 +35,7 @@ typedef struct lt_ask {
     uint32_t request, answer; /* found out by the judge */
 } lt_ask;
 
-/* What is done with a reserved order, and answered as a look. */
+/* What ends a reserved order; the answer is recorded like a lookup. */
 typedef enum lt_ending { ENDING_NONE, ENDING_CONFIRM, ENDING_CANCEL, ENDINGS } lt_ending;
 
 typedef struct lt_look {

@@ -1,6 +1,7 @@
 /*
- * order.h - an order as the service tells it: by a 201, by GET /orders/{request}, in its ledger.
- * Read once for all three, and written into the history member by member as it was told.
+ * order.h - an order as the service tells it: in a 201, in GET /orders/{request}, in its ledger.
+ * One function reads all three; the order is written into the history member by member as it was
+ * told.
  */
 #ifndef LOADTEST_HISTORY_ORDER_H
 #define LOADTEST_HISTORY_ORDER_H
@@ -13,14 +14,14 @@ typedef struct lt_order {
     lt_whole quantity, remaining, fence, time_us, expires_us;
 } lt_order;
 
-/* Reads what the object has of an order. NULL: nothing. */
+/* Reads the members of an order from the object. NULL: none. */
 void order_from_json(const cJSON *object, lt_order *ret);
 
-/* Adds its members to a line of asking or looking, in which the request, the item, the user and the
- * quantity that were asked for stand, too. */
+/* Adds its members to a line of a buy or a lookup, which already has the request, item, user and
+ * quantity that were asked for. */
 void order_write_told(lt_pen *pen, const lt_order *order);
 
-/* Likewise to a line of the ledger, all of whose members are told. `page` names item and sale where
+/* Likewise to a line of the ledger, where all members are told. `page` has item and sale where
  * the entry leaves them out. */
 void order_write_listed(lt_pen *pen, const lt_order *order, const lt_order *page);
 

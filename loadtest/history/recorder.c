@@ -1,7 +1,7 @@
 /*
- * A line is put together in its pen's buffer, by hand: a run of 60,000 requests a second writes as
- * many of them, and printf would cost more than all the rest of the recording. The file is open for
- * appending, so that the lines of several pens never mix.
+ * A line is put together by hand in its pen's buffer: a run of 60,000 requests a second writes as
+ * many lines, and printf would cost more than the rest of the recording. The file is opened for
+ * appending, so lines of several pens never mix.
  */
 #include "loadtest/history/recorder.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define PEN_BYTES  (64 * 1024)
-#define LINE_BYTES (16 * 1024) /* no line is longer */
+#define LINE_BYTES (16 * 1024) /* the longest line */
 #define TEXT_BYTES 512
 
 struct lt_recorder {

@@ -30,14 +30,14 @@
 typedef struct lt_recorder lt_recorder;
 typedef struct lt_pen lt_pen;
 
-/* Begins a history in `path`, or, when that is NULL, in a file without a name that is gone with the
- * recorder ($TMPDIR, else /tmp). NULL, with a sentence, when it can not be written. */
+/* Begins a history in `path`; NULL: in an unnamed file that disappears with the recorder
+ * ($TMPDIR, else /tmp). NULL, with a sentence, when it can not be written. */
 lt_recorder *recorder_open(const char *path, char *err, size_t err_len);
 
-/* By which the history can be read while the recorder lives. */
+/* The path by which the history can be read while the recorder lives. */
 const char *recorder_path(const lt_recorder *recorder);
 
-/* Writes the last line. All pens were freed. */
+/* Writes the last line. All pens must be freed. */
 void recorder_end(lt_recorder *recorder);
 
 void recorder_free(lt_recorder *recorder); /* NULL is allowed */

@@ -31,7 +31,7 @@ void *zeroed(size_t len, size_t size)
     return or_exit(calloc(len ? len : 1, size));
 }
 
-/* Where the text is, or may be put. */
+/* The text's slot, or the free slot where it belongs. */
 static uint32_t *slot_of(const lt_texts *texts, const char *text)
 {
     size_t at = lt_hash(text, strlen(text)) & (texts->slots_len - 1);

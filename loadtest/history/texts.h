@@ -1,6 +1,6 @@
 /*
- * texts.h - numbers for texts: what is written in a thousand lines is kept once, and two texts are
- * the same if their numbers are.
+ * texts.h - numbers for texts: a text that occurs in a thousand lines is stored once, and two texts
+ * are equal if their numbers are.
  */
 #ifndef LOADTEST_TEXTS_H
 #define LOADTEST_TEXTS_H
@@ -15,7 +15,7 @@ typedef uint32_t lt_text;
 #define TEXT_UNFIT 1 /* told, but not as a text */
 
 typedef struct lt_texts {
-    char **blocks; /* of characters, which stay where they are */
+    char **blocks; /* of characters, which never move */
     size_t blocks_len, blocks_cap, used, room;
     const char **texts; /* by number; those of NONE and UNFIT are NULL */
     size_t len, cap;
@@ -27,7 +27,7 @@ typedef struct lt_texts {
 void texts_init(lt_texts *texts);
 void texts_release(lt_texts *texts);
 
-/* The text's number, a new one if need be. */
+/* The text's number; a new text gets a new one. */
 lt_text texts_add(lt_texts *texts, const char *text);
 
 /* Whether it is a text at all. */

@@ -1,4 +1,4 @@
-/* words.c - the lines of a history, as tables: format.h in a form that a program can read. */
+/* words.c - the lines of a history as tables: format.h in a form that a program can read. */
 #include "loadtest/history/words.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static const lt_field sale_fields[] = {
     FIELD(sale_line, "at", at_us, TIME, NONE),
 };
 
-/* What an answer tells of an order. */
+/* The members that an answer tells of an order. */
 #define TOLD_FIELDS(structure)                                                                     \
     FIELD(structure, "order", told.order, TEXT, TOLD),                                             \
         FIELD(structure, "told_request", told.request, TEXT, TOLD),                                \
@@ -237,7 +237,7 @@ static const char *check_ask(lt_ask *ask)
         ask->to_us = NEVER;
     if (ask->quantity == UNKNOWN)
         ask->quantity = 1;
-    ask->told.time_us = UNKNOWN; /* only a look tells it */
+    ask->told.time_us = UNKNOWN; /* told only by a lookup */
     return ends_late(ask->from_us, ask->to_us);
 }
 

@@ -1,5 +1,5 @@
 /*
- * words.h - what kinds of lines there are, and the structure that each goes into.
+ * words.h - the kinds of lines, and the structure that each kind fills.
  */
 #ifndef LOADTEST_WORDS_H
 #define LOADTEST_WORDS_H
@@ -64,10 +64,11 @@ typedef struct lt_word_form {
 
 extern const lt_word_form word_forms[WORDS];
 
-/* WORDS: there is none of this name. */
+/* WORDS: no such word. */
 lt_word word_of(const char *name);
 
-/* What can only be seen of all members together. NULL, or a sentence on why it makes no sense. */
+/* Checks what only all members together show. NULL, or a sentence on why the line makes no
+ * sense. */
 const char *word_check(lt_word word, lt_line *line);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * audits.c - the readings of the ledger beside each other. What one of them shows is there, also if
- * it was cut off; what it does not show is missing only if it was read to its end.
+ * audits.c - compares the readings of the ledger. What one reading shows is there, even if the
+ * reading was cut off; what it does not show is missing only if it was read to its end.
  */
 #include "loadtest/judge/checks.h"
 
@@ -14,7 +14,7 @@ static int by_name(const lt_judging *j, lt_text a, lt_text b)
     return strcmp(text_of(j, a), text_of(j, b));
 }
 
-/* By what is the same in two audits of one ledger. */
+/* Orders entries by the members that are the same in two audits of one ledger. */
 static int by_request(const void *left, const void *right, void *judging)
 {
     const lt_order *a = *(const lt_order *const *)left, *b = *(const lt_order *const *)right;
@@ -43,7 +43,7 @@ typedef struct lt_listed {
     bool whole; /* there are no others */
 } lt_listed;
 
-/* Those of the sorted ones. */
+/* The entries of one audit among the sorted ones. */
 static lt_listed entries_of(const lt_order *const *orders, size_t len, int64_t n, bool whole)
 {
     size_t from = 0, to;
@@ -95,7 +95,8 @@ bool is_cut_off(const lt_judging *j, int64_t n)
     return !j->whole || (audit ? audit->status != 200 : n != j->books);
 }
 
-/* Whoever has the ledger, and reads it again in vain, does not know whether it is the same. */
+/* When the ledger was read once and a second reading fails, nobody knows whether it is still the
+ * same. */
 void check_audits(lt_judging *j)
 {
     const lt_history *h = j->history;

@@ -1,8 +1,8 @@
 /*
- * books.c - what was told of orders, beside what the ledger has of them.
+ * books.c - compares what was told of orders with the ledger.
  *
- * What was told is held to the ledger's entry, whoever is to blame for a difference. Where a
- * request has two orders, that is a violation of its own, and what was told may be either.
+ * What was told is compared with the ledger's entry, whichever of the two is wrong. Two orders of
+ * one request are a violation of their own; then what was told may be either.
  */
 #include "loadtest/judge/checks.h"
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether what was told is the entry's id. Of a ledger that is read out of Redis the number stands
- * for the id. */
+/* Whether what was told is the entry's id. For a ledger that was read from Redis, the number
+ * stands for the id. */
 static bool is_of_entry(const lt_judging *j, lt_text told, const lt_order *order)
 {
     char digits[24];
@@ -45,7 +45,8 @@ const char *told_difference(const lt_told *told, const lt_told *is)
     return NULL;
 }
 
-/* The members that entries have: all of them through the service, else those that one has. */
+/* The members that entries have: all of them in a ledger from the service, otherwise those that
+ * any entry has. */
 static lt_told find_listed(const lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -71,7 +72,7 @@ static bool lacks(int64_t told, int64_t is, int64_t listed)
     return known(told) && !known(is) && known(listed);
 }
 
-/* Also one that was told, and is not there. */
+/* Also notices a member that was told but is missing in the ledger. */
 static const char *entry_difference(const lt_told *told, const lt_told *is, const lt_told *listed)
 {
     const char *what = told_difference(told, is);
@@ -85,7 +86,7 @@ static const char *entry_difference(const lt_told *told, const lt_told *is, cons
                                                                          : NULL;
 }
 
-/* NULL, or in what the request's entries differ from it. */
+/* NULL, or the member in which the request's entries differ from it. */
 static const char *difference_in_books(const lt_judging *j, const lt_request *request,
                                        const lt_told *told, const lt_told *listed,
                                        int64_t *ret_line)
@@ -102,7 +103,7 @@ static const char *difference_in_books(const lt_judging *j, const lt_request *re
     return last;
 }
 
-/* What was not told must be as it was asked for; user NONE: it is not known what that was. */
+/* What was not told must be as asked for; user NONE: what was asked for is not known. */
 static lt_told told_or_asked(const lt_judging *j, lt_told told, lt_text user, int64_t quantity)
 {
     const lt_sale_line *sale = &j->history->sale;
@@ -130,7 +131,7 @@ static void hold_to_books(lt_judging *j, const lt_request *request, lt_told told
     say_otherwise(j, request, what, line, at);
 }
 
-/* The entry of a reading that was cut off is held to what was told first. */
+/* Compares an entry of a reading that was cut off with what was told first. */
 static void hold_to_told(lt_judging *j, const lt_order *order)
 {
     const lt_history *h = j->history;

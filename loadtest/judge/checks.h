@@ -1,6 +1,6 @@
 /*
- * checks.h - how each guarantee is checked, by its row in guarantees.c. Each check is linear, but
- * for sorting, and settles its row.
+ * checks.h - the check of each guarantee, by its row in guarantees.c. Each check is linear, except
+ * for sorting, and sets the guarantee's state.
  */
 #ifndef LOADTEST_CHECKS_H
 #define LOADTEST_CHECKS_H

@@ -1,9 +1,9 @@
 /*
- * fences.c - fences only rise, one fence is one owner's, and nobody releases a lock that is not
- * his.
+ * fences.c - fences only rise, one fence belongs to one owner, and nobody releases another client's
+ * lock.
  *
- * An order recorded after one of a later grant was written by somebody whose lock had ended: a
- * stale write. One grant may sell many orders, so fences may stay, but they must not fall.
+ * An order with a lower fence than an order recorded before it was written by a holder whose lock
+ * had ended: a stale write. One grant may sell many orders, so fences may repeat, but never fall.
  */
 #include "loadtest/judge/checks.h"
 
@@ -25,7 +25,8 @@ typedef struct lt_fenced {
     const char *instance; /* NULL: not known */
 } lt_fenced;
 
-/* The order of the lines says nothing, so those of one number are told apart by what they say. */
+/* The order of lines carries no meaning, so entries with one number are told apart by their
+ * content. */
 static int by_number(const void *left, const void *right)
 {
     const lt_fenced *a = left, *b = right;
@@ -42,7 +43,7 @@ static bool of_two_instances(const lt_fenced *a, const lt_fenced *b)
            strcmp(a->instance, b->instance) != 0;
 }
 
-/* Those of the ledger that have a fence, and whose number is known. */
+/* The ledger's entries that have a fence and whose number is known. */
 static lt_fenced *collect(lt_judging *j, size_t *ret_len)
 {
     const lt_history *h = j->history;
@@ -84,7 +85,7 @@ void check_fences(lt_judging *j)
     settle_by_ledger(j, len > 0 ? STATE_OK : STATE_NOTHING);
 }
 
-/* Where one answer tells a fence, all do that were kept whole. */
+/* If one answer tells a fence, all whole answers do. */
 static void check_told_fences(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -100,7 +101,7 @@ static void check_told_fences(lt_judging *j)
     }
 }
 
-/* A sale has one strategy: where one order has a fence, all have. */
+/* A sale has one strategy: if one order has a fence, all have. */
 void check_fenced(lt_judging *j)
 {
     const lt_history *h = j->history;

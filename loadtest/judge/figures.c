@@ -1,9 +1,9 @@
 /*
- * figures.c - the figures, and what follows from them alone.
+ * figures.c - the figures, and the checks that need nothing else.
  *
- * Where an acknowledged order is not in the ledger any more, its units may be sold once more. They
- * are owed to two people then; so oversold counts the orders and, besides, what was told and has no
- * order. An order beyond the first of a request is a duplicate, and not oversold.
+ * If an acknowledged order is no longer in the ledger, its units may be sold again and are then
+ * owed to two buyers. So `oversold` counts the orders plus what was acknowledged without an order.
+ * A request's second order is a duplicate and does not count as oversold.
  */
 #include "loadtest/judge/checks.h"
 
@@ -59,7 +59,7 @@ static void add_up_requests(lt_judging *j)
     }
 }
 
-/* Units in the first order of each request; `ours`: of those that somebody asked for. */
+/* Units in the first order of each request; `ours`: only of requests that somebody sent. */
 static int64_t first_units(const lt_judging *j, bool ours)
 {
     int64_t units = 0;
@@ -74,7 +74,8 @@ static int64_t first_units(const lt_judging *j, bool ours)
     return units;
 }
 
-/* Of what is left of all segments together, one has a share at least. */
+/* The most units that one segment certainly has left: if only the total is known, its equal
+ * share. */
 int64_t most_left(const lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -88,7 +89,7 @@ int64_t most_left(const lt_judging *j)
     return most;
 }
 
-/* Somebody did not get what is left in one piece. */
+/* Whether a buyer was turned away who asked for no more than one segment had left. */
 static bool somebody_went_without(const lt_judging *j)
 {
     int64_t most = most_left(j), limit = j->history->sale.limit;
@@ -106,7 +107,7 @@ static bool somebody_went_without(const lt_judging *j)
     return any;
 }
 
-/* Where no order was seen, it is what was told that counts. */
+/* If no order was seen, what buyers were told counts. */
 static void count_without_ledger(lt_judging *j)
 {
     lt_figures *figures = &j->judgement->figures;

@@ -45,9 +45,9 @@ const char *verdict_name(lt_verdict verdict);
 bool verdict_is_broken(lt_verdict verdict);
 
 typedef enum lt_state {
-    STATE_UNCHECKED, /* the history does not tell, though it should */
+    STATE_UNCHECKED, /* the evidence is missing */
     STATE_OK,
-    STATE_NOTHING, /* there is nothing that it could be true of: no limit, no fault, no retry */
+    STATE_NOTHING, /* it does not apply: no limit, no fault, no retry */
     STATE_VIOLATED
 } lt_state;
 
@@ -64,7 +64,7 @@ typedef struct lt_finding {
 /* JUDGE_UNKNOWN where the history does not tell. Units, where nothing else is said. */
 typedef struct lt_figures {
     int64_t requests, attempts; /* counts */
-    int64_t sold;               /* told 201, or found */
+    int64_t sold;               /* acknowledged with 201, or found */
     int64_t oversold;           /* beyond the stock: sold, or in orders and acked_lost */
     int64_t lost_updates;       /* sold, and not taken from the stock */
     int64_t unordered;          /* taken from the stock, and in no order */
@@ -73,21 +73,21 @@ typedef struct lt_figures {
     int64_t retold;             /* answers (count) with another order than the request's first */
     int64_t acked_lost;         /* told 201, or found, and in no order */
     int64_t refused_sold;       /* in orders of requests that were told no */
-    int64_t unresolved;         /* requests (count) of which nobody knows */
-    int64_t stuck;  /* heals (count) behind which nothing was sold in time, and calls without end */
+    int64_t unresolved;         /* requests (count) whose outcome stays unknown */
+    int64_t stuck;  /* heals (count) after which nothing was sold in time, and calls without end */
     int64_t landed; /* faults (count) */
     int64_t reserved, confirmed, cancelled, expired; /* orders (count), where buys reserve */
 } lt_figures;
 
-/* A guarantee: what is promised, by which evidence it is known, where it applies. */
+/* A guarantee: what is promised, which evidence shows it, where it applies. */
 typedef struct lt_judging lt_judging;
 typedef struct lt_guarantee {
     const char *id;       /* "I1" to "I8" of the design; "" = a further one */
     const char *name;     /* "one-order", unique */
     const char *sentence; /* "one order per request" */
-    const char *evidence; /* that it needs: "ledger", "stock at rest", ... */
+    const char *evidence; /* the evidence it needs: "ledger", "stock at rest", ... */
     const char *applies;  /* "always", "where a fence is above 0", ... */
-    lt_verdict verdict;   /* that a violation stands for */
+    lt_verdict verdict;   /* the verdict that a violation stands for */
     void (*check)(lt_judging *judging);
 } lt_guarantee;
 
@@ -98,7 +98,7 @@ extern const int guarantee_count;
 
 typedef struct lt_judge_options {
     int64_t i7_us;    /* a buy succeeds so soon after a heal; 0: the lease and a second */
-    int64_t final_us; /* a look is final so soon after the first; 0: 30 s */
+    int64_t final_us; /* a lookup is final so soon after the first; 0: 30 s */
 } lt_judge_options;
 
 typedef struct lt_judgement {

@@ -1,4 +1,5 @@
-/* judging.c - one history: what its lines say together, each guarantee, and the verdict. */
+/* judging.c - judges one history: collects what its lines say together, checks each guarantee,
+ * and reaches the verdict. */
 #include "loadtest/judge/judging.h"
 
 #include "loadtest/base/number.h"
@@ -105,7 +106,7 @@ static void add_reason(lt_judgement *judgement, const char *name, const char *wh
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-/* The audit that is the ledger: the first that was read to its end. */
+/* The ledger is the first audit that was read to its end. */
 static void find_books(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -131,13 +132,13 @@ static void find_books(lt_judging *j)
         snprintf(j->no_ledger, sizeof(j->no_ledger), "the orders are not known");
 }
 
-/* Where there is no audit, the stock that was read out of Redis stands for one. */
+/* Without an audit, the stock that was read from Redis stands for one. */
 static bool rests_are_all(const lt_history *h)
 {
     return h->rests_len == history_segments(h) || (h->rests_len == 1 && h->rests[0].segment < 0);
 }
 
-/* An entry without its quantity is half an entry. */
+/* An entry without a quantity is not a whole entry. */
 static void check_entries(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -152,7 +153,7 @@ static void check_entries(lt_judging *j)
     }
 }
 
-/* What the history does not tell of clocks and failovers may have been. */
+/* A clock may have moved, and something may have failed over, unless the history excludes it. */
 static void find_calm(lt_judging *j)
 {
     const lt_history *h = j->history;

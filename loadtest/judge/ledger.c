@@ -1,5 +1,5 @@
 /*
- * ledger.c - orders, and their numbers: one order a request, one request an order, and no number
+ * ledger.c - orders and their numbers: one order per request, one request per order, and no number
  * without the one before it.
  */
 #include "loadtest/judge/checks.h"
@@ -21,7 +21,7 @@ static bool tells_other(lt_judging *j, const lt_request *request, const lt_told 
     return true;
 }
 
-/* A request that stands twice in one of the other readings. Returns how many. */
+/* Counts requests that stand twice in one of the other readings. */
 static int64_t check_other_readings(lt_judging *j)
 {
     const lt_order **orders = sorted_entries(j);
@@ -66,7 +66,7 @@ void check_one_order(lt_judging *j)
     settle_by_ledger(j, STATE_OK);
 }
 
-/* An order, by its id or by its number, and whose it is. */
+/* An order, by its id or its number, and the request it belongs to. */
 typedef struct lt_owned {
     lt_place place;
     uint32_t request;
@@ -81,7 +81,7 @@ static int by_place(const void *left, const void *right)
                                               : compare(a->request, b->request);
 }
 
-/* Of ids that tell nothing, the id's own number is the place. */
+/* If an id tells no place, its text's number serves as one. */
 static void own(const lt_judging *j, lt_owned *owned, size_t *len, lt_text order, lt_place place,
                 uint32_t request)
 {
@@ -128,8 +128,8 @@ void check_one_request(lt_judging *j)
 
 /* ---- the ledger by itself -------------------------------------------------------------------- */
 
-/* A segment begins another epoch when its server is another run, or when a halted sale goes on. The
- * recorder has to say that there is none of it. */
+/* A segment begins a new epoch when its server was restarted, or when a halted sale goes on. The
+ * recorder must say that neither happens. */
 static void check_epochs(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -156,11 +156,11 @@ static bool same_epoch(const char *a, const char *b)
     return strncmp(a, b, len) == 0 && strrchr(b, '-') + 1 - b == (ptrdiff_t)len;
 }
 
-/* The run of a server is over when another one has begun: an epoch does not come back. `orders` are
+/* A server's run ends when its next one begins, so an epoch never comes back. `orders` are
  * sorted by their places. */
 static void check_runs(lt_judging *j, const lt_owned *orders, size_t len)
 {
-    const char **runs = zeroed(len, sizeof(*runs)); /* of the segment, up to the present one */
+    const char **runs = zeroed(len, sizeof(*runs)); /* of the segment, up to this order */
     size_t runs_len = 0, k;
     for (size_t i = 0; i < len; i++) {
         const lt_order *order = &j->history->orders[j->requests[orders[i].request].order];
@@ -180,7 +180,7 @@ static void check_runs(lt_judging *j, const lt_owned *orders, size_t len)
     free(runs);
 }
 
-/* Where some ids tell a number, all do. */
+/* If some ids tell a number, all do. */
 static void check_forms(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -192,7 +192,7 @@ static void check_forms(lt_judging *j)
     }
 }
 
-/* Numbers of a segment are counted, without a gap. */
+/* A segment's numbers have no gap. */
 void check_gaps(lt_judging *j)
 {
     check_epochs(j);

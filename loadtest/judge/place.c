@@ -1,10 +1,10 @@
-/* place.c - an order's place in the sequence of its segment, as its id tells it. */
+/* place.c - reads an order's place in the sequence of its segment from its id. */
 #include "loadtest/judge/judging.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A number of digits alone, which `end` follows; UNKNOWN. */
+/* A decimal number that ends at `end`; UNKNOWN. */
 static int64_t digits_of(const char *text, const char **end)
 {
     size_t len = strspn(text, "0123456789");
@@ -12,8 +12,8 @@ static int64_t digits_of(const char *text, const char **end)
     return len > 0 && len < 17 && text[0] != '0' ? strtoll(text, NULL, 10) : len == 1 ? 0 : UNKNOWN;
 }
 
-/* What stands behind a word of 12 hexadecimal digits and a "-": the epoch, in which a number is
- * given once. The text itself if it has none. */
+/* The text after an epoch, 12 hexadecimal digits and a "-"; the text itself if it has none.
+ * Numbers are unique within an epoch. */
 static const char *behind_epoch(const char *text)
 {
     bool has = strspn(text, "0123456789abcdef") == 12 && text[12] == '-';

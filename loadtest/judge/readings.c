@@ -1,7 +1,7 @@
 /*
- * readings.c - what one reading of the stock says beside itself, and beside the orders that were
- * known at that time. A guarded strategy takes units and writes their order in one step, and the
- * service reads an unsharded sale in one, so all of it is of one moment.
+ * readings.c - compares one reading of the stock with itself and with the orders known at that
+ * time. A guarded strategy takes units and writes their order in one step, and the service reads an
+ * unsharded sale in one step, so a reading is of one moment.
  */
 #include "loadtest/judge/checks.h"
 
@@ -14,7 +14,7 @@ static bool is_of_one_moment(const lt_judging *j, const lt_stock_line *s)
     return stock_is_ours(j, s) && sale->segments == 0 && (is_reserving(j) || sale->guarded == 1);
 }
 
-/* Returns whether it tells enough. */
+/* Returns whether the reading has enough members. */
 static bool check_sum(lt_judging *j, const lt_stock_line *s)
 {
     int64_t stock = j->history->sale.stock;
@@ -35,7 +35,7 @@ static bool check_sum(lt_judging *j, const lt_stock_line *s)
     return told;
 }
 
-/* Orders by a time: those that may be there, and those that are known. */
+/* Orders up to a time: those that may exist, and those that are known to. */
 typedef struct lt_orders {
     lt_given *may, *known;
     size_t len;
@@ -59,7 +59,7 @@ static lt_orders collect_orders(const lt_judging *j)
     return o;
 }
 
-/* Where nothing failed over, and everybody's orders are known. */
+/* Applies if nothing failed over and all buyers' orders are known. */
 static void check_count(lt_judging *j, const lt_stock_line *s, const lt_orders *o)
 {
     int64_t most = given_by(o->may, o->len, s->to_us, true);

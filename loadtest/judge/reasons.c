@@ -1,8 +1,8 @@
 /*
- * reasons.c - a refusal that speaks of the request, its user or its sale has a reason, and the
- * history has it: who was told that his id is void has asked for it, and so on.
+ * reasons.c - a refusal because of the request, its user or its sale is justified by something in
+ * the history: if an id is called void, somebody asked for its end, and so on.
  *
- * Only what can have no other reason is objected to: a failover, or a fault, may hide a sale.
+ * The check objects only where no other reason is possible: a failover or a fault may hide a sale.
  */
 #include "loadtest/judge/checks.h"
 
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What may be the reason of a request's refusals. */
+/* What may justify the refusals of a request. */
 typedef struct lt_excuse {
-    int64_t asked_us;  /* the first look began that did not find it; NEVER */
-    int64_t bought_us; /* the first attempt began that may have bought; NEVER */
+    int64_t asked_us;  /* the first lookup that did not find it began; NEVER */
+    int64_t bought_us; /* the first attempt that may have bought began; NEVER */
     bool elsewhere;    /* its id was used in other sales, too */
 } lt_excuse;
 
@@ -38,7 +38,7 @@ static lt_excuse *collect_excuses(const lt_judging *j)
     return excuses;
 }
 
-/* When somebody bought in the sale, or it was the item's current one, for the last time. */
+/* When somebody last bought in the sale, or it last was the item's current sale. */
 typedef struct lt_there {
     int64_t bought_us, current_us;
 } lt_there;
@@ -58,7 +58,8 @@ static lt_there find_sale(const lt_judging *j)
     return there;
 }
 
-/* Whether the code says that there is no sale, and there is. Who names it knows it. */
+/* Whether the code says that there is no sale although there is one. Who names the sale knows
+ * it. */
 static bool denies_sale(const lt_judging *j, int64_t status, lt_text code, int64_t to_us,
                         const lt_there *there)
 {
@@ -71,7 +72,7 @@ static bool denies_sale(const lt_judging *j, int64_t status, lt_text code, int64
                     (status == 409 && over && to_us < there->current_us));
 }
 
-/* Whether it is no refusal of a buy: it is of the admin's token, or of what becomes of an order. */
+/* Whether the refusal is not of a buy: it is about the admin's token, or about ending an order. */
 static const char *is_of_no_buy(const lt_judging *j, const lt_ask *ask)
 {
     if (was_told(j, ask, 401, "token_missing") || was_told(j, ask, 403, "token_wrong") ||
@@ -83,7 +84,7 @@ static const char *is_of_no_buy(const lt_judging *j, const lt_ask *ask)
     return NULL;
 }
 
-/* A name as the contract wants it: 1 to 128 letters, digits and ._%+@- */
+/* Whether a name fits the contract: 1 to 128 letters, digits and ._%+@- */
 static bool is_user(const char *name)
 {
     static const char good[] =
@@ -92,14 +93,14 @@ static bool is_user(const char *name)
     return len > 0 && len <= 128 && strspn(name, good) == len;
 }
 
-/* Whether nobody can have had an order of this id then. */
+/* Whether no order of this id can have existed then. */
 static bool is_unused(const lt_request *request, const lt_excuse *excuse, int64_t us)
 {
     return excuse->bought_us > us && request->known_us > us && request->order == NO_ELEMENT;
 }
 
-/* NULL, or what speaks against the refusal. An id is made void for who asks for its end, and by the
- * service itself behind a try of which it knows nothing. */
+/* NULL, or what contradicts the refusal. An id becomes void when somebody asks for its end, or
+ * when the service itself gives up an attempt whose outcome it does not know. */
 static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_excuse *excuse,
                              const lt_there *there)
 {

@@ -1,10 +1,10 @@
 /*
- * requests.c - what attempts, looks and orders say together of each request; by the rules at the
- * end of format.h.
+ * requests.c - combines the attempts, lookups and orders of each request, by the rules at the end
+ * of format.h.
  *
- * None of it depends on the order of a request's attempts. A "sold out" is for good, for stock only
- * falls: a write that is still under way is refused like the try that was told so. A "no" to an
- * attempt with another payload says nothing of the first one.
+ * The order of a request's attempts does not matter. "Sold out" is final because stock only falls:
+ * a write that is still under way is refused like the attempt that was told so. A refusal of an
+ * attempt with another payload says nothing about the first payload.
  */
 #include "loadtest/judge/judging.h"
 
@@ -25,7 +25,7 @@ static const char *code_of(const lt_judging *j, lt_text code)
     return text_told(code) ? text_of(j, code) : "";
 }
 
-/* Asked in another sale, or without one and answered by another. */
+/* Asked in another sale, or without naming one and answered by another. */
 static bool is_elsewhere(const lt_judging *j, const lt_ask *ask)
 {
     lt_text here = j->history->sale.id;
@@ -40,7 +40,7 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
     static const char *const for_good[] = {"sold_out",     "limit_reached", "quantity_above_limit",
                                            "request_void", "sale_closed",   NULL};
     const char *code = code_of(j, ask->code);
-    int come_back = is_reserving(j) ? 2 : 0; /* the first ones are no more for good */
+    int come_back = is_reserving(j) ? 2 : 0; /* the first ones are no longer final */
     if (is_elsewhere(j, ask))
         return ANSWER_ELSEWHERE;
     if (ask->status == 409 && is_one_of(code, for_good + come_back))
@@ -159,7 +159,7 @@ static void give_numbers(lt_judging *j)
 
 /* ---- collecting ------------------------------------------------------------------------------ */
 
-/* The first in time; of two at once, that of the first line. */
+/* The first in time; of two at the same time, the one on the earlier line. */
 static void take_ask(const lt_history *h, uint32_t *place, size_t i, bool by_end)
 {
     const lt_ask *now = &h->asks[i], *then = *place == NO_ELEMENT ? NULL : &h->asks[*place];
@@ -173,8 +173,8 @@ static void take_look(const lt_history *h, uint32_t *place, size_t i)
         *place = (uint32_t)i;
 }
 
-/* A limit, and what is wrong with the request id, keep him from it; so does the sale's end, once it
- * may have ended. */
+/* A refusal because of the limit or the request id does not count: that buyer could not have had
+ * a unit. Neither does a refusal because the sale is over, once it may have ended. */
 bool is_turned_away(const lt_judging *j, const lt_ask *ask)
 {
     const char *code = code_of(j, ask->code);
@@ -218,7 +218,7 @@ static void note_ask(lt_judging *j, size_t i)
     request->voided = request->voided || strcmp(code_of(j, ask->code), "request_void") == 0;
 }
 
-/* What began when somebody knew of the order has not made it. */
+/* An attempt that began after somebody knew of the order has not made it. */
 static void note_not_after(lt_judging *j, const lt_ask *ask)
 {
     lt_request *request = &j->requests[ask->request];
@@ -240,8 +240,8 @@ static void note_payload(lt_judging *j, size_t i)
         take_ask(j->history, &request->never, i, true);
 }
 
-/* One with a not_after asks for what was tried up to then, and makes nothing void: it is no answer
- * to who wants to know of later tries, and "not yet" is none to who waits for a final one. */
+/* A lookup with a not_after asks about attempts up to then and voids nothing. It does not answer
+ * a lookup about later attempts, and "not yet" does not answer a lookup for a final result. */
 static bool is_of_other_tries(const lt_request *request, const lt_look *look)
 {
     return look->status == 404 && known(look->not_after_us) &&
@@ -272,7 +272,7 @@ static void note_look(lt_judging *j, size_t i)
     }
 }
 
-/* From the last to the first, so that chains are in the order of lines. */
+/* Goes backwards, so that chains are in the order of the lines. */
 static void note_orders(lt_judging *j)
 {
     lt_history *h = j->history;

@@ -1,6 +1,6 @@
 /*
- * service.c - the service's own account of the sale: what it says is wrong with it, and whether it
- * says the same everywhere and at the end.
+ * service.c - the service's own account of the sale: what it reports as wrong, and whether all
+ * targets report the same and at the end.
  */
 #include "loadtest/judge/checks.h"
 
@@ -26,7 +26,7 @@ static void hold_loss(lt_judging *j, lt_text request, int64_t status, lt_text co
                  text_of(j, request), told, line);
 }
 
-/* What buyers were told, where the history says that nothing is lost. */
+/* What buyers were told, if the history is complete. */
 static void check_told_loss(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -71,7 +71,7 @@ void check_account(lt_judging *j)
 
 /* ---- at rest --------------------------------------------------------------------------------- */
 
-/* One number, held to what it must be; or to the first of its kind, where that is not known. */
+/* Compares one number with what it must be, or with the first of its kind if that is not known. */
 static void hold(lt_judging *j, const char *what, int64_t is, int64_t *must, int64_t line)
 {
     if (known(is) && !known(*must))
@@ -81,7 +81,7 @@ static void hold(lt_judging *j, const char *what, int64_t is, int64_t *must, int
                  what, is, line, *must);
 }
 
-/* Orders that somebody was told of. */
+/* Orders that buyers were told of. */
 static int64_t count_sold(const lt_judging *j)
 {
     int64_t sold = 0;
@@ -98,7 +98,8 @@ static int64_t count_orders(const lt_judging *j)
     return orders;
 }
 
-/* All numbers at rest say the same, and what the ledger has; without one, what was told. */
+/* All numbers at rest agree with each other and with the ledger; without a ledger, with what was
+ * told. */
 void check_at_rest(lt_judging *j)
 {
     const lt_history *h = j->history;

@@ -1,10 +1,10 @@
 /*
- * stock.c - the units left: between nought and the stock, and only falling.
+ * stock.c - the units left stay between zero and the stock, and only fall.
  *
- * They are seen in three places: in samples of the numbers, in what each buyer was told was left,
- * and at rest. A rise is what a lost update looks like: somebody wrote a number that he had read
- * before another one's was written. A strategy without a guarded write may give units back, those
- * of requests that were under way and ended without a sale; a failover may bring all of them back.
+ * They are seen in three places: in samples of the stock, in what each buyer was told was left, and
+ * at rest. A rise is what a lost update looks like: somebody wrote a number that was read before
+ * another one was written. A strategy without a guarded write may give back units of requests that
+ * ended without a sale; a failover may bring all units back.
  */
 #include "loadtest/judge/checks.h"
 
@@ -50,7 +50,7 @@ void check_range(lt_judging *j)
 
 /* ---- falling --------------------------------------------------------------------------------- */
 
-/* So many units were left in a segment, at a moment within a time. */
+/* So many units were left in a segment, at some moment within this span. */
 typedef struct lt_point {
     int64_t segment; /* UNKNOWN: the whole of a sharded sale */
     int64_t from_us, to_us, units, line;
@@ -59,7 +59,7 @@ typedef struct lt_point {
 typedef struct lt_falling {
     lt_point *points;
     size_t len;
-    lt_given *begins, *ends; /* of units that come back: of requests without a sale, or reserved */
+    lt_given *begins, *ends; /* units that may come back: of requests without a sale, or reserved */
     size_t given_len;
 } lt_falling;
 
@@ -128,7 +128,7 @@ static void collect_given(const lt_judging *j, lt_falling *f)
     given_add_up(f->ends, f->given_len);
 }
 
-/* Units that may have come back after they were seen to be away. */
+/* Units that may have come back after they were seen to be gone. */
 static int64_t given_back(const lt_falling *f, const lt_point *away)
 {
     return given_by(f->begins, f->given_len, away->to_us, true) -
@@ -159,7 +159,7 @@ static void collect_points(const lt_judging *j, lt_falling *f)
     }
 }
 
-/* Each against the lowest of those that had ended before it began. */
+/* Compares each value with the lowest of those that had ended before it began. */
 static void check_points(lt_judging *j, const lt_falling *f)
 {
     lt_point *ends = zeroed(f->len, sizeof(*ends));
@@ -189,7 +189,7 @@ static void check_points(lt_judging *j, const lt_falling *f)
 
 /* ---- by what was sold ------------------------------------------------------------------------ */
 
-/* No sample has more than was there when some of it was known to be sold. */
+/* No sample shows more than was left when some units were known to be sold. */
 static void check_samples(lt_judging *j)
 {
     const lt_history *h = j->history;

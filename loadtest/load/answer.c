@@ -1,6 +1,6 @@
 /*
- * The line that matters runs between "never sent" and "sent, no answer": the first is a definite
- * no, the second is unknown. libcurl tells how many bytes of the request it has written.
+ * The important distinction is between "never sent" and "sent, no answer": the first is a definite
+ * no, the second is unknown. libcurl says how many bytes of the request it has written.
  */
 #include "loadtest/load/answer.h"
 
@@ -133,7 +133,7 @@ static void read_body(CURL *easy, const lt_body *body, lt_answer *answer)
         read_order(easy, answer, json);
         answer->body_hash = lt_hash(body->text, body->length);
     } else {
-        answer->told.sale = json_read_id(json, "sale"); /* of which a refusal speaks */
+        answer->told.sale = json_read_id(json, "sale"); /* that a refusal may name */
     }
     answer->final = json_is_true(json, "final");
     cJSON_Delete(json);

@@ -1,6 +1,6 @@
 /*
- * answer.h - how one attempt to buy, or one look at an order, ended: an HTTP answer, or a transport
- * failure with its phase.
+ * answer.h - how one attempt to buy, or one lookup, ended: an HTTP answer, or a transport failure
+ * with its phase.
  */
 #ifndef LOADTEST_ANSWER_H
 #define LOADTEST_ANSWER_H
@@ -30,7 +30,7 @@ typedef struct lt_answer {
     long status; /* 0: none came */
     lt_outcome outcome;
     char code[64];      /* the problem's code, "" = none; or the name of the failure */
-    const char *unread; /* why its body could not be read, a word of format.h; NULL: it could */
+    const char *unread; /* why its body could not be read, a word of format.h; NULL: it was read */
     lt_order told;      /* by a 201 or 200 */
     bool final, replayed;
     char location[300]; /* "" = none */
@@ -43,9 +43,9 @@ typedef struct lt_answer {
 /* Reads the end of a performed transfer. */
 void answer_read(CURL *easy, CURLcode result, const lt_body *body, lt_answer *ret);
 
-/* What was asked. Empty texts are not written; times are instants. */
+/* A question. Empty texts are not written; times are instants. */
 typedef struct lt_question {
-    const char *request, *user; /* user NULL: a look */
+    const char *request, *user; /* user NULL: a lookup */
     const char *ending;         /* of its order: "confirm" or "cancel"; NULL: neither */
     const char *asked;          /* the `sale=` sent, if it is not the history's; NULL: it is */
     int64_t quantity;
@@ -53,7 +53,7 @@ typedef struct lt_question {
     mono_ns from, to;
 } lt_question;
 
-/* Writes a line "ask", or "look" where there is no user; or "confirm", or "cancel". */
+/* Writes a line "ask", or "look" if there is no user; or "confirm", or "cancel". */
 void answer_write(lt_pen *pen, const lt_question *question, const lt_answer *answer);
 
 #endif

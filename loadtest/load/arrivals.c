@@ -1,6 +1,6 @@
 /*
- * Due times are computed one after the other, from a generator of random numbers that the seed and
- * the worker's number start; the backlog is a ring that doubles.
+ * Due times are computed one after the other from a random generator that the seed and the worker's
+ * number start. The backlog is a ring that doubles.
  */
 #include "loadtest/load/arrivals.h"
 

@@ -1,10 +1,10 @@
 /*
- * arrivals.h - the requests of an open model: when they are due, and where they wait when every
+ * arrivals.h - the requests of an open model: when they are due, and where they wait if every
  * connection is busy then.
  *
- * The due times are fixed by rate and seed alone; nothing that happens during the run moves them.
- * Several workers share them without talking to each other: of constant arrivals worker k of n
- * takes every n-th, and the sum of n Poisson processes of rate r/n is one of rate r.
+ * Rate and seed alone fix the due times; nothing that happens during the run moves them. Several
+ * workers share them without communication: with constant arrivals worker k of n takes every n-th
+ * request, and the sum of n Poisson processes of rate r/n is one of rate r.
  */
 #ifndef LOADTEST_ARRIVALS_H
 #define LOADTEST_ARRIVALS_H
@@ -28,14 +28,14 @@ static inline mono_ns arrivals_next(const lt_arrivals *arrivals)
 /* Goes on to the one after it. */
 void arrivals_advance(lt_arrivals *arrivals);
 
-#define BACKLOG_MAX ((size_t)1 << 20) /* more than that, and the run says nothing anyway */
+#define BACKLOG_MAX ((size_t)1 << 20) /* a run with more proves nothing anyway */
 
 typedef struct lt_due_request {
     int64_t ticket;
     mono_ns due;
 } lt_due_request;
 
-/* Requests that wait, first in, first out. */
+/* Waiting requests, FIFO. */
 typedef struct lt_backlog {
     lt_due_request *ring;
     size_t head, count, room; /* room is a power of two, or 0 */

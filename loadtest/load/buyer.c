@@ -1,8 +1,8 @@
 /*
- * A buyer's request goes through up to three stages: the warm-up that opens the connection, the
- * purchase with its retries, and, when that was reserved, its confirmation, or cancellation, as the
- * user's next request. All use the same easy handle; what an attempt ended with decides what it
- * does next. Each attempt is a line of the history.
+ * A buyer goes through up to three stages: the warm-up that opens the connection, the purchase with
+ * its retries, and, if it reserved, the confirm or cancel as the user's next request. All use the
+ * same easy handle; the end of an attempt decides what comes next. Each attempt is a line of the
+ * history.
  */
 #include "loadtest/load/buyer.h"
 
@@ -26,8 +26,8 @@ typedef struct lt_request {
     mono_ns due, sent;  /* sent: the first attempt */
     mono_ns attempted;  /* the latest */
     int attempt;        /* 0 for the first */
-    bool was_unknown;   /* an earlier attempt's outcome was */
-    const char *ending; /* when it is sold, what becomes of it, see plan_ending(); or NULL */
+    bool was_unknown;   /* an earlier attempt's outcome was unknown */
+    const char *ending; /* what its user does with the order, see plan_ending(); or NULL */
 } lt_request;
 
 struct lt_buyer {
@@ -39,10 +39,10 @@ struct lt_buyer {
     CURLSH *connections; /* of this buyer only, see transfers.h */
     int user;
     int home;   /* its target */
-    int target; /* that the attempt goes to: another one when it is a retry */
+    int target; /* of this attempt: another one when it is a retry */
     lt_request request;
     char path[PATH_MAX_BYTES]; /* of the request, with its query */
-    size_t prefix;             /* of the path: what all purchases have in common */
+    size_t prefix;             /* of the path: the part that all purchases share */
     char key_header[KEY_HEADER_MAX];
     struct curl_slist headers[2];
     lt_body body;
@@ -174,9 +174,9 @@ void buyer_warm_up(lt_buyer *buyer)
 }
 
 /*
- * From the warm-up to buying: what stays the same for all requests. libcurl gets the path as the
- * request's target, beside a URL that names the server alone: it parses a URL for every request and
- * copies its query letter by letter, which is a tenth of what a request costs.
+ * Switches from the warm-up to buying: sets what stays the same for all requests. libcurl gets the
+ * path as the request's target, beside a URL that names only the server: it would parse a URL for
+ * every request and copy its query letter by letter, a tenth of a request's cost.
  */
 void buyer_skip_warm_up(lt_buyer *buyer)
 {
@@ -286,7 +286,7 @@ static bool retry_wanted(const lt_buyer *buyer, const lt_answer *answer)
            buyer->request.attempt < buyer->state->plan->retries;
 }
 
-/* The same request, at another target, as a user behind a proxy would meet one. */
+/* Sends the same request to another target, which a user behind a proxy might meet. */
 static bool prepare_retry(lt_buyer *buyer)
 {
     buyer->request.attempt++;
@@ -297,9 +297,9 @@ static bool prepare_retry(lt_buyer *buyer)
 }
 
 /*
- * An attempt that may still be executed later is not undone by a later refusal: "busy" then only
- * means that this attempt did not buy. "Sold out" is final, because stock never rises, unless it is
- * reserved.
+ * A later refusal does not undo an attempt that may still be executed: "busy" then only means that
+ * this attempt did not buy. "Sold out" is final unless buys reserve, because otherwise stock never
+ * rises.
  */
 static void respect_earlier_attempts(const lt_buyer *buyer, lt_answer *answer)
 {
@@ -337,7 +337,7 @@ static bool prepare_ending(lt_buyer *buyer)
     return prepare_attempt(buyer);
 }
 
-/* One whose outcome is unknown is looked up after the load, as a purchase is. */
+/* An order whose ending is unknown is looked up after the load, as a purchase is. */
 static void leave_ending(lt_buyer *buyer, const lt_answer *answer, mono_ns ended)
 {
     lt_run_state *state = buyer->state;

@@ -26,8 +26,8 @@
 
 typedef struct lt_buyer lt_buyer;
 
-/* A buyer for user number `user`, who records with `pen`, to be performed by `transfers`. NULL when
- * memory is short. Keeps the pointers (borrowed). */
+/* A buyer for user number `user`, who records with `pen` and is performed by `transfers`. NULL
+ * when memory is short. Borrows the pointers. */
 lt_buyer *buyer_new(lt_run_state *state, lt_tally *tally, lt_pen *pen, lt_transfers *transfers,
                     int user);
 void buyer_free(lt_buyer *buyer);
@@ -43,7 +43,7 @@ int buyer_target(const lt_buyer *buyer);
 
 /* Prepares GET /livez at the buyer's target, to open the connection before the run. */
 void buyer_warm_up(lt_buyer *buyer);
-/* Notes how that ended: a bad answer is counted among the errors. */
+/* Takes note of how that ended: a bad answer is counted among the errors. */
 void buyer_warmed_up(lt_buyer *buyer, CURLcode code);
 /* Instead of both: the first request opens the connection. */
 void buyer_skip_warm_up(lt_buyer *buyer);
@@ -53,14 +53,14 @@ void buyer_miss_warm_up(lt_buyer *buyer);
 /* Prepares a new request, due at `due`, and counts it as issued. Its sending starts now. */
 void buyer_take(lt_buyer *buyer, int64_t ticket, mono_ns due);
 
-/* Takes note of an attempt's end. True: another attempt was prepared, perform again. */
+/* Takes note of an attempt's end. True: another attempt is prepared, perform it. */
 bool buyer_settle(lt_buyer *buyer, CURLcode code);
 
-/* Settles an open request that is given up, as unfinished. The handle must not be running. */
+/* Gives up an open request and settles it as unfinished. The handle must not be running. */
 void buyer_abandon(lt_buyer *buyer);
 
-/* Closes the connection of a user who is through, so that the server's thread is free for others.
- * Nothing else may follow but buyer_free(). */
+/* Closes the connection of a user who is done, which frees the server's thread for others. Only
+ * buyer_free() may follow. */
 void buyer_leave(lt_buyer *buyer);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Starts, wakes and joins the workers of a run. Before that it sees to it that there are
- * descriptors for all users, because those who find none would look like a service that does not
- * answer.
+ * Starts, wakes and joins the workers of a run. First it makes sure that there are descriptors for
+ * all users: users without one would look like a service that does not answer.
  */
 #include "loadtest/load/engine.h"
 
@@ -80,7 +79,7 @@ lt_engine *engine_start(lt_run_state *state, char *err, size_t err_len)
     if (engine->count == wanted)
         return engine;
     snprintf(err, err_len, "%d users need more memory, or threads, than there are", plan->users);
-    /* Those that did start go through a run without tickets. */
+    /* The threads that did start go through a run without tickets. */
     run_state_stop(state, STOP_INTERRUPTED);
     run_state_start(state, engine->count);
     engine_join(engine);

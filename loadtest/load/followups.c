@@ -1,5 +1,5 @@
 /*
- * Two queues in the order of their due times, because "at once" and "later" are constant delays;
+ * Two queues, each in the order of its due times because "at once" and "later" are constant delays;
  * and two reservoirs, in which every request of the run has the same chance to stay.
  */
 #include "loadtest/load/followups.h"
@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define EVERY_NS  (5 * NS_PER_MS)   /* a follow-up by chance, but for --replay */
+#define EVERY_NS  (5 * NS_PER_MS)   /* between two random follow-ups; not for --replay */
 #define LATER_NS  (300 * NS_PER_MS) /* the delay of every second retry */
 #define PUT_OFF   (200 * NS_PER_MS) /* a confirm that was put off */
 #define RESERVOIR 500
@@ -29,7 +29,7 @@ struct lt_followups {
     lt_reservoir sold, refused;
     int64_t *unknown;
     size_t unknown_count, unknown_room;
-    mono_ns last;    /* when the latest one by chance was noted */
+    mono_ns last;    /* when the latest random one was noted */
     mono_ns put_off; /* likewise, of a confirm */
     size_t turn;     /* of those that bought */
 };
@@ -87,7 +87,7 @@ static void sample(lt_reservoir *reservoir, int64_t ticket)
         reservoir->items[at] = ticket;
 }
 
-/* One that finds no room is not looked up, and the judge finds it unresolved. */
+/* A request that finds no room is not looked up, and the judge finds it unresolved. */
 static void note_unknown(lt_followups *followups, int64_t ticket)
 {
     if (grow((void **)&followups->unknown, followups->unknown_count, &followups->unknown_room,
@@ -95,7 +95,7 @@ static void note_unknown(lt_followups *followups, int64_t ticket)
         followups->unknown[followups->unknown_count++] = ticket;
 }
 
-/* What was sold is asked for in these ways in turns, what was refused is looked up. */
+/* Sold requests are asked about in these ways in turn; refused ones are looked up. */
 static void note_by_chance(lt_followups *followups, lt_followup item, bool sold)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void note_by_chance(lt_followups *followups, lt_followup item, bool sold)
         bool later;
     } ways[] = {{FOLLOW_LOOK, false},      {FOLLOW_RETRY, false},
                 {FOLLOW_OTHER, false},     {FOLLOW_LOOK, false},
-                {FOLLOW_RETRY, true},      {FOLLOW_END, false}, /* of reservations, these too */
+                {FOLLOW_RETRY, true},      {FOLLOW_END, false}, /* these too where buys reserve */
                 {FOLLOW_OTHER_END, false}, {FOLLOW_END, true}};
     size_t count = sizeof(ways) / sizeof(ways[0]) - (followups->plan->reserve_s == 0 ? 3 : 0);
     if (item.due - followups->last < EVERY_NS)

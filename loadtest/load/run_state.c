@@ -1,7 +1,7 @@
 /*
- * The gate lets all engine threads start at the same instant, after the slowest has opened its
- * connections. A ticket is computed from its user's last one; the marks that reports are made from
- * are kept while answers come in, so that nothing has to be searched for afterwards.
+ * The gate starts all engine threads at the same instant, after the slowest has opened its
+ * connections. A ticket is computed from its user's previous one. The marks that reports need are
+ * kept while answers come in, so nothing has to be searched for afterwards.
  */
 #include "loadtest/load/run_state.h"
 
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define PAUSE_NS (100 * NS_PER_MS) /* without any open request: it ends a silence */
+#define PAUSE_NS (100 * NS_PER_MS) /* without an open request ends a silence */
 
 const char *stop_reason_name(lt_stop_reason reason)
 {
@@ -116,7 +116,7 @@ static void keep_latest(_Atomic mono_ns *mark, mono_ns when)
         ;
 }
 
-/* The ticket that nobody else can take. False: the user has used up its share. */
+/* Takes the user's next ticket, which nobody else can take. False: the share is used up. */
 static bool own_ticket(lt_run_state *state, int user, int64_t *ret)
 {
     const lt_plan *plan = state->plan;
@@ -141,8 +141,8 @@ static bool next_ticket(lt_run_state *state, int64_t *ret)
     return false;
 }
 
-/* Requests are open again. When the last one was answered, or a while ago, a new span begins; else
- * the silence that it met goes on. */
+/* Requests are open again. A new span begins if the last one was answered, or a while ago;
+ * otherwise the current silence goes on. */
 static void note_reopened(lt_run_state *state, mono_ns now)
 {
     if (state->last_done >= state->last_ended || now - state->last_ended > PAUSE_NS)
@@ -195,8 +195,8 @@ static void write_log(lt_run_state *state, int user, int64_t ticket, const lt_se
             s->target, s->due, s->sent, s->done, endings[s->ending], outcome_name(s->outcome));
 }
 
-/* The service was silent from its last answer, or from the moment when somebody asked again, until
- * a request ended. */
+/* The service was silent from its last answer, or from the next request after it, until a
+ * request ended. */
 static void note_silence(lt_run_state *state, mono_ns until)
 {
     mono_ns from = state->last_done;

@@ -2,9 +2,9 @@
  * run_state.h - what the buyers of one run share: the start, the tickets, the end.
  *
  * Every request takes a ticket, its number within the run, which also makes its Idempotency-Key;
- * plan.h says whose they are. Nobody gets a ticket any more once the run was stopped: because all
- * are used up, the time is over, the stock is sold out, or somebody pressed Ctrl-C. Requests that
- * are open then are awaited, and cut off only when that takes too long.
+ * plan.h says which user it belongs to. Once the run is stopped nobody gets a ticket: all are used
+ * up, the time is over, the stock is sold out, or somebody pressed Ctrl-C. Open requests are then
+ * awaited, and cut off only if that takes too long.
  */
 #ifndef LOADTEST_RUN_STATE_H
 #define LOADTEST_RUN_STATE_H
@@ -30,7 +30,7 @@ typedef enum lt_stop_reason {
 
 const char *stop_reason_name(lt_stop_reason reason);
 
-/* What one user of the closed and flash models got. In an open model it is one of a connection. */
+/* What one user of the closed and flash models got; in an open model, one connection. */
 typedef struct lt_user_record {
     lt_counter issued, answered, served;
     lt_counter sold;
@@ -55,29 +55,28 @@ typedef struct lt_run_state {
     mono_ns started_at;      /* written before the gate opens, constant afterwards */
     _Atomic int64_t tickets; /* taken so far */
     _Atomic int stop_reason;
-    _Atomic bool cut;              /* open requests shall be given up now */
+    _Atomic bool cut;              /* give up open requests now */
     _Atomic mono_ns stopped_at;    /* 0 until stopped */
-    _Atomic mono_ns first_through; /* the first user's share was used up; 0: nobody's yet */
+    _Atomic mono_ns first_through; /* when the first user's share was used up; 0: not yet */
     _Atomic mono_ns last_done;     /* the last answer */
     _Atomic mono_ns last_sold;     /* the last 201 */
     _Atomic mono_ns last_ended;    /* the last request that was settled, answered or not */
 
     /* The longest span without any answer while requests were open. */
-    _Atomic int64_t underway;   /* tickets that are not settled */
-    _Atomic mono_ns open_since; /* when there was one again after there was none */
+    _Atomic int64_t underway;   /* tickets that are not yet settled */
+    _Atomic mono_ns open_since; /* when requests became open again after there were none */
     _Atomic mono_ns silence;    /* its length; 0: nothing was settled */
     mono_ns silence_from;       /* guarded by mutex */
 
     pthread_mutex_t mutex;
     pthread_cond_t opened;   /* wakes the engine's threads */
     pthread_cond_t reported; /* wakes the one that waits for them */
-    int ready;               /* engine threads that wait at the gate */
+    int ready;               /* engine threads waiting at the gate */
     bool open;               /* the gate */
     int finished;            /* engine threads that are done */
 } lt_run_state;
 
-/* Prepares the rest for so many threads. False when memory is short; to be released all the same.
- */
+/* Prepares the rest for so many threads. False when memory is short; release it in any case. */
 bool run_state_init(lt_run_state *state, int threads);
 void run_state_release(lt_run_state *state);
 
@@ -90,14 +89,14 @@ void run_state_start(lt_run_state *state, int threads);
 /* Engine threads: this one is done. */
 void run_state_finish(lt_run_state *state);
 
-/* Waits until all are done, at most until `until`; whether they are. */
+/* Waits until all are done, but not beyond `until`. Returns whether they are. */
 bool run_state_wait_finished(lt_run_state *state, mono_ns until);
 
-/* The next ticket of this user (of an open model: of all). False: there is none, because the run is
- * over or the user's share used up. */
+/* Takes the next ticket of this user (in an open model: of all). False: none is left, because
+ * the run is over or the user's share used up. */
 bool run_state_ticket(lt_run_state *state, int user, int64_t *ret);
 
-/* The number of tickets that user has taken; of an open model, with user 0, that all have. */
+/* How many tickets the user has taken; in an open model, with user 0, how many all have. */
 int64_t run_state_taken(const lt_run_state *state, int user);
 
 #define REQUEST_ID_MAX 64
@@ -105,7 +104,7 @@ int64_t run_state_taken(const lt_run_state *state, int user);
 /* The request id of a ticket, which is also its Idempotency-Key. */
 void run_state_request_id(const lt_run_state *state, int64_t ticket, char ret[REQUEST_ID_MAX]);
 
-/* Ends the run; the first reason counts. */
+/* Stops the run; the first reason counts. */
 void run_state_stop(lt_run_state *state, lt_stop_reason reason);
 
 static inline bool run_state_stopped(lt_run_state *state)
@@ -118,8 +117,8 @@ static inline bool run_state_is_cut(lt_run_state *state)
     return atomic_load_explicit(&state->cut, memory_order_relaxed);
 }
 
-/* Notes a settled request: the timeline, the marks above, the user's record, the log, and what is
- * asked about it again. */
+/* Records a settled request: in the timeline, the marks above, the user's record, the log, and
+ * the follow-ups. */
 void run_state_note(lt_run_state *state, int user, int64_t ticket, const lt_settled *settled);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * libcurl says which descriptors and which timeout it waits for; here they become an epoll set and
- * a timer descriptor. See transfers.h for why a descriptor is left in the set.
+ * libcurl says which descriptors and which timeout it waits for; this file turns them into an epoll
+ * set and a timer descriptor. transfers.h says why a descriptor stays in the set.
  */
 #include "loadtest/load/transfers.h"
 
@@ -19,7 +19,7 @@
 typedef struct lt_watched {
     uint32_t events; /* of this descriptor in the epoll set, 0: not in it */
     bool idle;       /* no transfer waits for it */
-    bool connection; /* its end will be told */
+    bool connection; /* transfers_forget() will tell when it is closed */
 } lt_watched;
 
 struct lt_transfers {
@@ -156,7 +156,7 @@ void transfers_abort(lt_transfers *transfers, CURL *easy)
     transfers->handles--;
 }
 
-/* What is due to the microsecond, which epoll can not count, is a timer's in the set. */
+/* epoll counts milliseconds, so a timer in the set wakes for what is due to the microsecond. */
 static void arm_timer(lt_transfers *transfers, mono_ns when)
 {
     if (when == transfers->armed_for)
@@ -215,7 +215,7 @@ void transfers_wait(lt_transfers *transfers, mono_ns until)
         transfers->curl_due = MONO_NEVER;
         curl_multi_socket_action(transfers->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
-    /* An answer may come while its request is sent; then the set has no event of it any more. */
+    /* An answer may arrive while its request is being sent; then epoll reports no event for it. */
     bool ended = running < transfers->handles;
     int count =
         epoll_wait(transfers->epoll, events, EVENTS_MAX, ended ? 0 : sleep_ms(transfers, until));

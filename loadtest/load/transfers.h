@@ -25,7 +25,7 @@
 
 typedef struct lt_transfers lt_transfers;
 
-/* For so many easy handles at most. NULL when descriptors or memory are short. */
+/* For at most so many easy handles. NULL when descriptors or memory are short. */
 lt_transfers *transfers_new(int handles_max);
 void transfers_free(lt_transfers *transfers); /* no transfer may be running */
 
@@ -39,7 +39,7 @@ void transfers_abort(lt_transfers *transfers, CURL *easy);
  * transfers_wake(), or for 50 ms, whichever is first. */
 void transfers_wait(lt_transfers *transfers, mono_ns until);
 
-/* A transfer that ended, its handle free again; NULL when there is none (any more). */
+/* A transfer that ended, its handle free again; NULL when there is none (left). */
 CURL *transfers_done(lt_transfers *transfers, CURLcode *ret);
 
 void transfers_wake(lt_transfers *transfers);

@@ -1,6 +1,6 @@
 /*
- * An event loop. Each turn starts what is due, waits for the network, and settles what has ended,
- * in the order in which it did; so no user comes before one who has waited for longer.
+ * An event loop. Each turn starts what is due, waits for the network, and settles ended transfers
+ * in the order in which they ended, so no user overtakes one who has waited longer.
  */
 #include "loadtest/load/worker.h"
 
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 
 #define WARM_UPS_MAX 128             /* connections that are opened at the same time */
-#define WARM_UPS_NS  (30 * NS_PER_S) /* after which no more are opened before the start */
-#define ARRIVALS_MAX 64              /* that are started before the network is looked at again */
+#define WARM_UPS_NS  (30 * NS_PER_S) /* no more are opened after this long */
+#define ARRIVALS_MAX 64              /* starts before the network is looked at again */
 
 typedef struct lt_slot {
     lt_buyer *buyer;
     bool busy;
-    mono_ns due;          /* of its next request, while it waits in the queue */
+    mono_ns due;          /* when its next request is due, while it waits in the queue */
     struct lt_slot *next; /* in the queue, or on the stack */
 } lt_slot;
 
@@ -191,7 +191,7 @@ static void buy(lt_worker *worker, lt_slot *slot, int64_t ticket, mono_ns due)
     start_transfer(worker, slot);
 }
 
-/* Closed and flash models: sends whoever has thought enough. */
+/* Closed and flash models: sends for every user whose think time is over. */
 static void send_due_users(lt_worker *worker)
 {
     mono_ns now = clock_now();
@@ -206,7 +206,7 @@ static void send_due_users(lt_worker *worker)
     }
 }
 
-/* Open model: starts what is due, or puts it off when all connections are busy. */
+/* Open model: starts what is due, or puts it into the backlog when all connections are busy. */
 static void send_arrivals(lt_worker *worker)
 {
     lt_run_state *state = worker->state;
@@ -277,7 +277,7 @@ static bool is_done(lt_worker *worker)
 {
     if (!run_state_stopped(worker->state))
         return false;
-    /* Every ticket of a run of N requests is used, however late; of another, only until its end. */
+    /* A run of N requests uses every ticket, however late; another run only until its end. */
     if (worker->state->stop_reason != STOP_REQUESTS || run_state_is_cut(worker->state)) {
         lt_due_request request;
         while (backlog_pop(&worker->backlog, &request))

@@ -16,7 +16,7 @@
 
 typedef struct lt_worker lt_worker;
 
-/* Number `number` of `count`. Its users are neighbours, so that no two workers write to one cache
+/* Worker `number` of `count`. Its users are neighbours, so no two workers write to one cache
  * line. NULL when memory or descriptors are short. */
 lt_worker *worker_new(lt_run_state *state, int number, int count);
 void worker_free(lt_worker *worker);
@@ -24,7 +24,7 @@ void worker_free(lt_worker *worker);
 /* The thread's function: opens the connections, waits at the gate, works until the run is over. */
 void *worker_main(void *self);
 
-/* From any thread, once state->cut is set: makes a worker that waits look at it. */
+/* Makes a waiting worker notice that state->cut is set. From any thread. */
 void worker_wake(lt_worker *worker);
 
 #endif

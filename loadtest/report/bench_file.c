@@ -1,6 +1,6 @@
 /*
- * The types of a bench file's members as tables. The page relies on them: it draws numbers, and
- * shows texts as text. Members that no table names are let through, and only shown as JSON.
+ * The types of a bench file's members as tables. The page relies on them: it draws numbers and
+ * shows texts as text. Members that no table names are kept, and shown only as JSON.
  */
 #include "loadtest/report/bench_file.h"
 
@@ -181,8 +181,7 @@ static bool check_list(const cJSON *list, const member *named, char *err, size_t
     return true;
 }
 
-/* Looks at each member there is, not each that there may be: one that stands twice is seen twice.
- */
+/* Looks at every member in the file, so a member that stands twice is checked twice. */
 static bool check_object(const cJSON *object, const member_table *table, const place *at, char *err,
                          size_t err_len)
 {

@@ -15,8 +15,8 @@
 #include <cjson/cJSON.h>
 #include <stddef.h>
 
-/* The document; every member named above is of its type, wherever it stands twice too. NULL, with a
- * sentence in `err`, when the file is no bench file. The caller deletes it. */
+/* Reads the file; every member named above has its type, every copy if it stands twice. NULL,
+ * with a sentence in `err`, when the file is no bench file. The caller deletes it. */
 cJSON *bench_file_read(const char *path, char *err, size_t err_len);
 
 #endif

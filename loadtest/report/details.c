@@ -1,6 +1,6 @@
 /*
- * Everything that the result file has and the short reports leave out, for people: --details. Of a
- * comparison first the rows side by side, then each strategy's run.
+ * --details: everything in the result file that the short reports leave out. For a comparison first
+ * the rows side by side, then each strategy's run.
  */
 #include "loadtest/report/json_figure.h"
 #include "loadtest/report/report.h"

@@ -1,8 +1,8 @@
 /*
- * Two result files, read back as JSON: rows are matched by strategy, metrics by name.
+ * Compares two result files: rows are matched by strategy, metrics by name.
  *
- * A change smaller than the range of the runs on either side is noise, and is said to be. Without
- * a range on both sides nobody knows, so it is called neither better nor worse.
+ * A change within the range of the runs on either side is noise, and is reported as noise. Without
+ * a range on both sides noise is unknown, so the change is called neither better nor worse.
  */
 #include "loadtest/base/plain.h"
 #include "loadtest/report/json_file.h"
@@ -16,7 +16,7 @@ typedef struct lt_metric {
     const char *title;
     const char *object; /* the member that has it, or NULL */
     const char *name;
-    const char *range; /* its member of "range"; NULL: it is shown, and not judged */
+    const char *range; /* its member of "range"; NULL: shown, not judged */
     int better;        /* +1: more is better, -1: less is */
 } lt_metric;
 
@@ -112,10 +112,10 @@ static const char *judgement(const lt_metric *metric, const cJSON *before, const
     return (b > a) == (metric->better > 0) ? "better" : "WORSE";
 }
 
-/* In percent; NAN: there is nothing that it could be a share of. */
+/* In percent; NAN: no base to compare with. */
 static double change_of(double a, double b)
 {
-    /* Written in decimals, an exact limit must not be broken by the last bit. */
+    /* A limit is written in decimals: the last bit must not break an exact one. */
     return a == b ? 0.0 : a == 0.0 ? NAN : round((b - a) * 100.0 / a * 1e9) / 1e9;
 }
 
@@ -144,7 +144,7 @@ typedef struct lt_gate {
     lt_exit_code code;
 } lt_gate;
 
-/* What weighs more stays: broken, then invalid, then a threshold. */
+/* Keeps the graver one: broken, then invalid, then a threshold. */
 static void gate_close(lt_gate *gate, lt_exit_code code)
 {
     static const int weights[] = {
@@ -153,7 +153,7 @@ static void gate_close(lt_gate *gate, lt_exit_code code)
         gate->code = code;
 }
 
-/* -1: it is none that this program knows. */
+/* -1: not a verdict that this program knows. */
 static int verdict_of(const cJSON *row)
 {
     for (int i = VERDICT_SAFE; i <= VERDICT_OVERSOLD; i++) {
@@ -168,7 +168,7 @@ static bool is_unsafe(const cJSON *row)
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "expect_unsafe"));
 }
 
-/* Whether the verdict may be; `before` is NULL for a strategy that is new. */
+/* Whether the verdict is allowed; `before` is NULL for a new strategy. */
 static lt_exit_code gate_verdict(const cJSON *before, const cJSON *after)
 {
     int is = verdict_of(after), was = !before ? (int)VERDICT_SAFE : verdict_of(before);
@@ -189,7 +189,7 @@ static double figure_at(const cJSON *row, const char *path)
     return number_of(row, object, dot + 1);
 }
 
-/* A change has no value without a run to compare with, under the same load. */
+/* A change needs a run to compare with, under the same load. */
 static void gate_threshold(lt_gate *gate, const lt_threshold *threshold, const cJSON *before,
                            const cJSON *after)
 {
@@ -238,7 +238,7 @@ static void diff_documents(lt_gate *gate, const cJSON *before, const cJSON *afte
         gate_close(gate, EXIT_INVALID);
 }
 
-/* Loads that differ can not be compared; says so. Whether they are the same. */
+/* Says so if the loads differ, because they can not be compared. Whether they are the same. */
 static bool compare_loads(FILE *out, const cJSON *before, const cJSON *after)
 {
     static const char *const names[] = {"users",    "requests",   "stock",        "quantity",

@@ -1,9 +1,9 @@
 /*
- * Copies the page and puts title, style, data and scripts where it has its marks, in this order.
+ * Copies the page and fills its marks with title, style, data and scripts, in this order.
  *
- * The scripts are modules that import each other, which those of one file can not: here they stand
- * one behind the other in one module, without what imports and exports. So no two of them may have
- * a name in common, and each import is one line.
+ * The scripts are modules that import each other, which modules in one file cannot do. So they are
+ * joined into one module, without imports and exports; no two of them may share a name, and each
+ * import is one line.
  */
 #include "loadtest/report/report.h"
 
@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-/* JSON inside of <script>: the only thing that could end the element is "</", so no "<" is left. */
+/* Writes JSON inside <script>: only "</" could end the element, so every "<" is escaped. */
 static void write_data(FILE *out, const char *json)
 {
     for (; *json != '\0'; json++) {

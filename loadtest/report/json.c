@@ -1,6 +1,7 @@
 /*
  * The result file: where and under which load it was measured, then a row for each strategy. Every
- * run has a summary ("samples"); what stands for a row also the detail that charts need.
+ * run has a summary ("samples"); the run that stands for a row also has the detail that charts
+ * need.
  */
 #include "loadtest/report/report.h"
 
@@ -194,7 +195,7 @@ static void add_reasons(cJSON *list, const lt_result *result)
         cJSON_AddItemToArray(list, cJSON_CreateString(result->reasons[i]));
 }
 
-/* What was sold by the one run, how fast by the other. */
+/* One run tells what was sold, the other how fast. */
 static cJSON *run_summary(const lt_row *row, const lt_result *books, const lt_result *shown,
                           const lt_plan *plan)
 {

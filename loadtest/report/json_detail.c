@@ -1,6 +1,6 @@
 /*
- * What charts need of a run, and what explains its verdict: invariants, errors, targets, curves. A
- * run without figures has its invariants alone.
+ * The members that charts need of a run and that explain its verdict: invariants, errors, targets,
+ * curves. A run without figures has only its invariants.
  */
 #include "loadtest/report/json_detail.h"
 

@@ -1,6 +1,6 @@
 /*
- * json_detail.h - the detail of a row in the result file: invariants, errors and the stock of the
- * run that tells what was sold, targets, time and users of the one that tells how fast.
+ * json_detail.h - the detail of a row in the result file: invariants, errors and stock of the run
+ * that tells what was sold; targets, time and users of the run that tells how fast.
  */
 #ifndef LOADTEST_JSON_DETAIL_H
 #define LOADTEST_JSON_DETAIL_H

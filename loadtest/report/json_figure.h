@@ -1,5 +1,5 @@
 /*
- * json_figure.h - members of the result file: numbers that are added, and what is read again.
+ * json_figure.h - members of the result file: adding numbers, and reading members back.
  */
 #ifndef LOADTEST_JSON_FIGURE_H
 #define LOADTEST_JSON_FIGURE_H
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a number with six significant digits (the others were not measured), or null for what is
- * none: NAN, or a division by nothing. */
+/* Adds a number with six significant digits (more were not measured), or null for NAN and
+ * infinity. */
 static inline void add_figure(cJSON *json, const char *name, double value)
 {
     char text[40];

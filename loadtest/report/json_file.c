@@ -1,6 +1,6 @@
 /*
- * The file is read whole. cJSON takes zero bytes for space, and would leave what follows the
- * document unread: both are refused here.
+ * The file is read whole. cJSON treats zero bytes as space and ignores what follows the document;
+ * this file refuses both.
  */
 #include "loadtest/report/json_file.h"
 
@@ -40,7 +40,7 @@ static cJSON *parse(const char *text, size_t length, size_t *ret_fault)
     return json;
 }
 
-/* Whether there is one, and all that there are say 1. */
+/* Whether there is at least one, and all of them are 1. */
 static bool has_schema(const cJSON *json)
 {
     bool found = false;

@@ -1,6 +1,5 @@
 /*
- * report.h - what was found out, as people and programs read it: each function is a file of this
- * folder.
+ * report.h - the reports for people and programs; each function is a file of this folder.
  *
  * Functions that return bool: false when writing failed.
  */
@@ -12,8 +11,8 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* text.c: one run on a screen of 24 lines and 80 columns, the verdict last. Like all that people
- * read it is made of `document`, the result file. */
+/* text.c: one run on a screen of 24 lines and 80 columns, the verdict last. Like every report
+ * for people it is made from `document`, the result file. */
 void report_text(FILE *out, const cJSON *document);
 
 /* table.c: several strategies, likewise, with up to 14 rows. */

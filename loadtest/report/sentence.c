@@ -1,5 +1,5 @@
 /*
- * A sentence claims no more than was checked: what a verdict may claim stands in one table.
+ * A sentence claims no more than was checked: one table says what each verdict may claim.
  */
 #include "loadtest/report/sentence.h"
 
@@ -140,7 +140,7 @@ static int say_rows(const cJSON *runs, int i, bool expected, char *text)
     return count;
 }
 
-/* Bad news first: what was not expected, how many are safe, what was expected. */
+/* Bad news first: what was not expected, then how many are safe, then what was expected. */
 static void add_to_document(cJSON *document)
 {
     char text[SENTENCE_MAX] = "";

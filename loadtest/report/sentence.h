@@ -1,6 +1,6 @@
 /*
- * sentence.h - what is said of a verdict. The sentences are made of the result file and put into
- * it, so the terminal, the page and other programs say the same.
+ * sentence.h - the sentences on verdicts. They are made from the result file and added to it, so
+ * the terminal, the page and other programs say the same.
  */
 #ifndef LOADTEST_SENTENCE_H
 #define LOADTEST_SENTENCE_H

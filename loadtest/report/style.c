@@ -1,6 +1,6 @@
 /*
- * Whether there is colour is asked for each time: it costs nothing beside the writing, and no
- * caller has to hand it on.
+ * Colour is decided on every call: this costs nothing compared with writing, and no caller has to
+ * pass it on.
  */
 #include "loadtest/report/style.h"
 

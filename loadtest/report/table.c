@@ -1,6 +1,6 @@
 /*
- * Several strategies on a screen: a row of 80 columns for each and eight lines beside them, the
- * verdict last; and the limits and the verdict of any report. Made of the result file.
+ * Several strategies on a screen: a row of 80 columns for each and eight lines around them, the
+ * verdict last; and the limits and verdict of any report. Made from the result file.
  */
 #include "loadtest/report/json_figure.h"
 #include "loadtest/report/report.h"
@@ -58,7 +58,7 @@ static void table_row(FILE *out, const cJSON *row)
             figure_short(json_number(row, "latency_ms.p99"), 5).text, fair);
 }
 
-/* What the first one that is expected to sell wrongly did. */
+/* What the first strategy that is expected to sell wrongly did. */
 static void table_control(FILE *out, const cJSON *runs)
 {
     const cJSON *run;

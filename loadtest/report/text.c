@@ -1,6 +1,6 @@
 /*
- * One run on a screen: at most 24 lines of 80 columns, what decides first and the verdict last. It
- * is made of the result file; a member that is missing leaves its line out.
+ * One run on a screen: at most 24 lines of 80 columns, the deciding figures first and the verdict
+ * last. Made from the result file; a missing member leaves out its line.
  */
 #include "loadtest/report/json_figure.h"
 #include "loadtest/report/report.h"
@@ -66,7 +66,7 @@ static void latency_line(FILE *out, const char *name, const cJSON *latency)
     style_wrap(out, "", 1, "%-14s%s", name, text);
 }
 
-/* The first line has what buyers care about: sold requests, and those that failed at their age. */
+/* The first line covers what buyers care about: sold requests, and failed ones with their age. */
 static void run_latency(FILE *out, const cJSON *run)
 {
     const cJSON *latencies = json_member(run, "latency_by_outcome");
@@ -95,7 +95,7 @@ static void run_service(FILE *out, const cJSON *run)
                    COUNT_OF(run, "users_never_served"), COUNT_OF(run, "users_never_asked"));
 }
 
-/* The two most frequent ones: what to look at for the first, that there is a second. */
+/* The two most frequent errors: a hint for the first, a line for the second. */
 static void run_errors(FILE *out, const cJSON *run)
 {
     const cJSON *list = json_member(run, "errors_by_kind"), *first = cJSON_GetArrayItem(list, 0);

@@ -1,6 +1,6 @@
 /*
- * What several runs say together: which of them stands for its strategy, how far they range, who
- * ranks before whom, and the exit code.
+ * Combines several runs: which of them stands for its strategy, the ranges, the ranks, and the exit
+ * code.
  */
 #include "loadtest/result/comparison.h"
 
@@ -33,7 +33,7 @@ static int by_throughput(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the runs with the worst verdict, beginning with `first`, the one of median throughput. */
+/* The run of median throughput among those with the worst verdict, from `first` on. */
 static int median_of_worst(const lt_row *row, int first)
 {
     lt_result *worst[100];
@@ -60,7 +60,7 @@ static void choose_shown(lt_row *row)
         row->books = 0;
 }
 
-/* NAN is no value: of that and another, fmin() and fmax() give the other. */
+/* NAN means no value: fmin() and fmax() of NAN and a value give the value. */
 static void widen(lt_range *range, double value)
 {
     range->low = fmin(range->low, value);
@@ -96,7 +96,7 @@ static void relate_to_unlocked(lt_comparison *comparison)
     }
 }
 
-/* Whether nothing speaks against it. */
+/* Whether the row can have a rank. */
 static bool is_sound(const lt_row *row)
 {
     return row_verdict(row) <= VERDICT_COUNTS_ONLY;
@@ -132,7 +132,8 @@ static int rankable_rows(const lt_comparison *comparison)
     return count;
 }
 
-/* Where the rank of row `first` ends: no run of a later row reaches the slowest of those before. */
+/* The row at which the rank of row `first` ends: no run of a later row reaches the slowest run
+ * before. */
 static int end_of_rank(const lt_comparison *comparison, int first, int safe)
 {
     double slowest = NAN;
@@ -156,7 +157,7 @@ static int by_rank_alone(const void *a, const void *b)
     return x->rank != y->rank ? x->rank - y->rank : by_rank(x, y);
 }
 
-/* Whether rows[0..at) are all cheaper than the others, of which none is surely faster. */
+/* Whether rows[0..at) are all cheaper than the others, none of which is certainly faster. */
 static bool is_cheaper(const lt_row *rows, int at, int count)
 {
     for (int i = 0; i < at; i++) {
@@ -169,7 +170,7 @@ static bool is_cheaper(const lt_row *rows, int at, int count)
     return true;
 }
 
-/* Tells apart rows that throughput does not. */
+/* Ranks rows by cost that throughput does not tell apart. */
 static void rank_by_cost(lt_row *rows, int count, int rank)
 {
     bool known = true, apart = false;
@@ -190,7 +191,7 @@ static void rank_by_cost(lt_row *rows, int count, int rank)
     qsort(rows, (size_t)count, sizeof(rows[0]), by_rank_alone);
 }
 
-/* Rows are in order of throughput. */
+/* The rows are sorted by throughput. */
 static void assign_ranks(lt_comparison *comparison)
 {
     lt_row *rows = comparison->rows;
@@ -268,7 +269,7 @@ bool comparison_missed_control(const lt_comparison *comparison)
 {
     if (!comparison->plan->needs_control)
         return false;
-    /* To turn buyers away takes no more than being slow: sales must have gone wrong. */
+    /* UNDERSOLD proves nothing, because being slow is enough for it: sales must have gone wrong. */
     for (int i = 0; i < comparison->row_count; i++) {
         if (strcmp(comparison->rows[i].spec->strategy, "none") == 0 &&
             row_verdict(&comparison->rows[i]) >= VERDICT_LOST)
@@ -279,7 +280,7 @@ bool comparison_missed_control(const lt_comparison *comparison)
 
 lt_exit_code comparison_exit_code(const lt_comparison *comparison)
 {
-    /* What weighs more comes first: broken, then invalid, then a threshold. */
+    /* The gravest comes first: broken, then invalid, then a threshold. */
     static const lt_exit_code weights[] = {EXIT_BROKEN, EXIT_INVALID, EXIT_THRESHOLD};
     if (comparison->interrupted || comparison->row_count == 0)
         return EXIT_INVALID;

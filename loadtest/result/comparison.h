@@ -1,20 +1,19 @@
 /*
  * comparison.h - all runs of one or several strategies, and the row that stands for each.
  *
- * The row of a strategy shows one run in full, so that its figures agree with each other: the run
- * with the median throughput among those with the worst verdict. Rows are ordered by it: unsafe
- * ones last, whatever their speed. With a run length (see plan.h) two runs stand for a row: the
- * sale as planned tells what was sold, one of the timed ones how fast; all of them are judged, and
- * the worst verdict is the row's.
+ * A strategy's row shows one run in full, so its figures agree with each other: the run with the
+ * median throughput among those with the worst verdict. Rows are ordered by throughput; unsafe ones
+ * come last, whatever their speed. With a run length (see plan.h) two runs stand for a row: the
+ * sale as planned tells what was sold, one of the timed runs how fast. All runs are judged, and the
+ * worst verdict is the row's.
  *
- * Safe rows, and those of COUNTS_ONLY, also have a rank. Where the ranges of two rows overlap,
- * their runs do not tell which is the faster, so they share one; so do two whose ranges are linked
- * by those of others. The next rank counts all rows above it: 1, 2, 2, 4. One run has no range, and
- * nobody is ranked by it.
+ * Safe rows, and those of COUNTS_ONLY, also have a rank. Rows share a rank if their ranges overlap,
+ * because their runs do not show which is faster, or if other rows' ranges link theirs. The next
+ * rank counts all rows above it: 1, 2, 2, 4. One run has no range and gives no rank.
  *
- * Rows that share a rank are then told apart by the processor time of a sale (see cost.h), the
- * cheaper first: a rank ends where every run of every later row cost more, unless one of those is
- * the faster in every run. They are not where the cost of one is unknown.
+ * Rows that share a rank are then ranked by the CPU time of a sale (see cost.h), the cheaper first:
+ * a rank ends where every run of every later row cost more, unless one of the later rows is faster
+ * in every run. If a row's cost is unknown, the rank stays shared.
  */
 #ifndef LOADTEST_COMPARISON_H
 #define LOADTEST_COMPARISON_H
@@ -31,13 +30,13 @@ typedef struct lt_row {
     lt_result *runs;
     int run_count;
     int timed_from; /* index of the first run whose speed counts */
-    int books;      /* index of the run that tells what was sold, and has the row's verdict */
+    int books;      /* index of the run that tells what was sold; it has the row's verdict */
     int shown;      /* index of the run that tells all else; mostly the same */
     lt_range throughput_rps, goodput_sps, p50_ms, p99_ms, cpu_us_per_sale;
     double of_unlocked;  /* throughput as a share of that of `none`; NAN without one */
     int rank;            /* from 1; 0: none */
-    bool shares_rank;    /* with a row beside it */
-    bool ranked_by_cost; /* told from rows as fast as it is, to the best of our knowledge */
+    bool shares_rank;    /* with another row */
+    bool ranked_by_cost; /* told apart by cost from rows that are as fast */
 } lt_row;
 
 typedef struct lt_comparison {
@@ -60,11 +59,11 @@ typedef enum lt_exit_code {
     EXIT_USAGE = 64
 } lt_exit_code;
 
-/* A row for each sale of the plan, with room for its runs. False when memory is short. */
+/* Makes a row for each sale of the plan, with room for its runs. False when memory is short. */
 bool comparison_init(lt_comparison *comparison);
 void comparison_release(lt_comparison *comparison);
 
-/* After the runs: chooses what each row shows, drops rows without any run, ranks the others. */
+/* After the runs: chooses what each row shows, drops rows without a run, ranks the others. */
 void comparison_rank(lt_comparison *comparison);
 
 /* The run that tells how fast a row was. */
@@ -91,12 +90,12 @@ static inline int row_timed_runs(const lt_row *row)
 }
 
 /*
- * A comparison by preset without an unlocked run that sold wrongly proves nothing: the load was too
- * mild for the others' safety to mean anything. True when that happened.
+ * True for a comparison by preset in which no unlocked run sold wrongly. It proves nothing: the
+ * load was too mild for the others' safety to mean anything.
  */
 bool comparison_missed_control(const lt_comparison *comparison);
 
-/* What the process shall end with. */
+/* The exit code of the process. */
 lt_exit_code comparison_exit_code(const lt_comparison *comparison);
 
 #endif

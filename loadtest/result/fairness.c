@@ -1,6 +1,6 @@
 /*
- * Counted from the users' records when the run is over. With few sales or answers each, who got how
- * many is luck; then no figure is given.
+ * Computed from the users' records after the run. With few sales or answers each, the numbers are
+ * luck; then no figure is given.
  */
 #include "loadtest/result/fairness.h"
 
@@ -32,7 +32,7 @@ static double jain_index(const int64_t *sales, int count)
     return all * all / (count * squares);
 }
 
-/* When the first user was through: with its share of the requests, or because all had to stop. */
+/* When the first user was done: its share was used up, or the run was stopped. */
 static mono_ns race_end(const lt_run_state *state)
 {
     return state->first_through > 0 ? state->first_through : state->stopped_at;
@@ -72,7 +72,7 @@ static void count_users(lt_result *result, lt_run_state *state, int64_t *early)
         early[fairness->users] = counter_get(&user->sold_early);
         result->user_sales[fairness->users++] = counter_get(&user->sold);
     }
-    /* With a few answers each, being last is no sign of anything. */
+    /* With only a few answers each, being last means nothing. */
     if (answers >= (int64_t)fairness->users * ANSWERS_EACH)
         fairness->starved = starved;
 }
@@ -82,7 +82,7 @@ void fairness_measure(lt_result *result, lt_run_state *state)
     lt_fairness *fairness = &result->fairness;
     *fairness = (lt_fairness){.ratio = NAN, .jain = NAN};
     if (state->plan->model == MODEL_OPEN)
-        return; /* an open model's connections are nobody in particular */
+        return; /* an open model's connections belong to no user */
     size_t size = sizeof(result->user_sales[0]);
     int64_t *early = calloc((size_t)state->plan->users, size);
     result->user_sales = calloc((size_t)state->plan->users, size);

@@ -1,6 +1,6 @@
 /*
- * The only place that knows the names of the service's keys, for people to type; loadtest itself
- * never reads them.
+ * The only place that knows the names of the service's keys. They are for people to type; loadtest
+ * itself never reads them.
  */
 #include "loadtest/result/redis_check.h"
 

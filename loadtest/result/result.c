@@ -1,5 +1,5 @@
 /*
- * Figures that several reports derive from a result in the same way.
+ * Figures that several reports derive from a result.
  */
 #include "loadtest/result/result.h"
 

@@ -1,6 +1,6 @@
 /*
- * One table of metrics serves to read a limit (name and unit), to find the figure in a result file
- * (member), and to compare (value). It is built from a result; all but the value from an empty one.
+ * One table of metrics is used to read a limit (name and unit), to find the figure in a result file
+ * (member), and to compare (value). Only the value needs a result.
  */
 #include "loadtest/result/threshold.h"
 

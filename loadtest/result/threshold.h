@@ -1,10 +1,10 @@
 /*
- * threshold.h - --fail-if 'p99>200ms': a figure of a run that must not be beyond a limit;
- * 'p99>+10%': its change between two result files.
+ * threshold.h - --fail-if 'p99>200ms': a limit on a figure of a run; 'p99>+10%': a limit on its
+ * change between two result files.
  *
- * Latencies are those of requests that sold or failed in any way, from their scheduled start. A
- * figure that a run does not have (a percentile of too few samples) neither holds nor is broken:
- * the run is then invalid.
+ * Latencies are those of requests that sold or failed in any way, from their scheduled start. If a
+ * run does not have the figure (a percentile of too few samples), the limit neither holds nor is
+ * broken, and the run is invalid.
  */
 #ifndef LOADTEST_THRESHOLD_H
 #define LOADTEST_THRESHOLD_H

@@ -1,7 +1,7 @@
 /*
- * A run can fail by the generator, by a target that is down, and by its users. The limits below say
- * what is too much for a run to count. Requests that got no answer are no reason: what became of
- * them is looked up, and the judge says whether it was found out.
+ * A run can fail because of the generator, a target that is down, or its users. The limits below
+ * say how much is too much. Requests without an answer are no reason: they are looked up, and the
+ * judge says whether they were resolved.
  */
 #include "loadtest/result/validity.h"
 
@@ -13,8 +13,8 @@
 #define SHARE_STARVED   0.05 /* of the users */
 #define SHARE_ON_TIME   0.95 /* of what the schedule of an open model asks for */
 #define SHARE_WAITED    0.10 /* of its requests may wait for a connection */
-#define LATE_MS         10.0 /* a send lag worth a thought ... */
-#define LATE_SHARE      0.50 /* ... when it makes up so much of the latency */
+#define LATE_MS         10.0 /* a send lag that matters ... */
+#define LATE_SHARE      0.50 /* ... if it is this share of the latency */
 
 static void check_generator(lt_result *result)
 {
@@ -25,7 +25,7 @@ static void check_generator(lt_result *result)
                        result->health.share * 100.0, result->health.cores);
 }
 
-/* An open load is one that nothing held up: not the generator, nor a lack of connections. */
+/* Nothing may hold up an open load: neither the generator nor a lack of connections. */
 static void check_open_load(lt_result *result, const lt_plan *plan)
 {
     const lt_tally *tally = result->tally;
@@ -48,9 +48,9 @@ static void check_open_load(lt_result *result, const lt_plan *plan)
 }
 
 /*
- * Requests that left late because the generator was busy. Of an open load one in a hundred is
- * enough to spoil it. Closed users all start at once, and a flash is nothing else, so some lag is
- * in their nature: there the median counts, and in a flash not even that.
+ * Requests that were sent late because the generator was busy. For an open load one in a hundred is
+ * too many. Closed users all start at once, so some lag is natural: there the median counts. In a
+ * flash, which is one such start, lag does not count.
  */
 static void check_lag(lt_result *result, const lt_plan *plan)
 {
@@ -88,7 +88,8 @@ static void check_transport(lt_result *result, const lt_plan *plan)
     }
 }
 
-/* Whether the plan has a request for every user, and nothing but its end kept one from asking. */
+/* Whether the plan has a request for every user, and only the end of the sale may keep a user
+ * from asking. */
 static bool all_must_ask(const lt_result *result, const lt_plan *plan)
 {
     return plan->model != MODEL_OPEN && result->stop_reason != STOP_SOLD_OUT &&
@@ -96,9 +97,9 @@ static bool all_must_ask(const lt_result *result, const lt_plan *plan)
 }
 
 /*
- * A server with fewer threads than users leaves some of them without any answer from the start, and
- * the others look all the faster. Users who starve later, after a good answer before the start,
- * starve by the strategy: that is a finding (fairness), not a fault of the run.
+ * A server with fewer threads than users leaves some users without any answer from the start, and
+ * the others look faster. Users who starve later, after a good answer before the start, starve
+ * because of the strategy: that is a finding (fairness), not a fault of the run.
  */
 static void check_users(lt_result *result, const lt_plan *plan)
 {
@@ -120,7 +121,7 @@ static void check_users(lt_result *result, const lt_plan *plan)
                        fairness->users);
 }
 
-/* What is missing is for the judge to see; here is said why. */
+/* The judge sees what is missing; this adds the reason. */
 static void check_evidence(lt_result *result)
 {
     if (result->evidence.why[0] != '\0')

@@ -1,4 +1,4 @@
-/* Copies figures, guarantees and reasons; the judgement itself is the judge's. */
+/* Copies the judge's figures, guarantees and reasons into the result. */
 #include "loadtest/result/verdict.h"
 
 #include "loadtest/base/number.h"
@@ -39,7 +39,8 @@ static void take_figures(lt_result *result, const lt_figures *figures)
     result->expired = figures->expired;
 }
 
-/* The doubts are known already: they are lines of the history. */
+/* The judge's reasons replace the result's: they include its doubts, which are lines of the
+ * history. */
 static void take_reasons(lt_result *result, const lt_judgement *judgement)
 {
     result->reason_count = 0;
@@ -53,7 +54,7 @@ static void judge_old_sale(lt_result *result, const lt_plan *plan, const char *p
     lt_judgement *judgement = judge_file(path, NULL, err, sizeof(err));
     if (!judgement)
         return;
-    /* That some of its few units were left tells nothing. */
+    /* Leftover units of this small sale mean nothing. */
     if (judgement->verdict >= VERDICT_BROKEN) {
         add_findings(result, plan, judgement, true);
         if (judgement->verdict > result->verdict)

@@ -1,6 +1,6 @@
 /*
- * Two buyers, one after the other; then two clicks at once with one key, and two at once of one
- * user who may have one unit. What a race in the service sells twice, it sells here.
+ * Two buyers, one after the other; then one key twice at once, and one user who may have one unit
+ * twice at once. If a race in the service sells twice, it shows here.
  */
 #include "loadtest/run/old_sale.h"
 
@@ -27,7 +27,7 @@ static void name_request(const lt_old_sale *old, int number, char ret[REQUEST_ID
     snprintf(ret, REQUEST_ID_MAX, "%s-old-%d", old->key_prefix, number);
 }
 
-/* The request of this number, for a user. False: no answer came. */
+/* Buys with the request of this number, for a user. False: no answer came. */
 static bool ask(lt_old_sale *old, lt_asker *asker, int number, const char *user, int target)
 {
     char request[REQUEST_ID_MAX];

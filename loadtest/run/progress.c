@@ -1,6 +1,6 @@
 /*
- * Rates are differences between two sums of all tallies, one second apart; so the threads that
- * count need not know that anybody looks.
+ * Rates are differences between two sums of all tallies, one second apart, so the counting threads
+ * need not know about the display.
  */
 #include "loadtest/run/progress.h"
 
@@ -128,7 +128,7 @@ static void write_progress(FILE *line, double done, double elapsed_s, int bar)
         fprintf(line, ", %.0f s left", elapsed_s * (1.0 - done) / done);
 }
 
-/* How far the run is: with a bar so wide, 0: without. */
+/* How far the run is: with a bar of this width, 0: without. */
 static void write_state(const lt_progress *progress, FILE *line, mono_ns at, int bar)
 {
     lt_stock_sample stock;
@@ -141,7 +141,7 @@ static void write_state(const lt_progress *progress, FILE *line, mono_ns at, int
         fprintf(line, "  %" PRId64 " errors", progress->errors);
 }
 
-/* A line longer than the terminal would wrap, and could not be drawn over. */
+/* A line longer than the terminal would wrap and could not be overwritten. */
 static int columns(void)
 {
     struct winsize size;
@@ -150,8 +150,7 @@ static int columns(void)
     return size.ws_col - 1;
 }
 
-/* A plain line; or, on a terminal, two lines that one of 80 columns holds. The cursor stays in the
- * first. */
+/* A plain line; or, on a terminal of 80 columns, two lines. The cursor stays in the first. */
 static void show(const lt_progress *progress, mono_ns at)
 {
     char state[LINE_MAX_BYTES] = "", speed[LINE_MAX_BYTES];
@@ -178,7 +177,7 @@ void progress_tick(lt_progress *progress)
     bool second_over = at - progress->last_second >= PERIOD_NS;
     bool redraw = progress->on_terminal && at >= progress->next_draw;
     bool first_second = progress->last_second == progress->state->started_at;
-    /* Until there is a whole second to tell of, the part of it that there is. */
+    /* Before the first whole second, shows the part that has passed. */
     if (second_over || (redraw && first_second))
         measure(progress, at, second_over);
     if (!redraw && (progress->on_terminal || !second_over))

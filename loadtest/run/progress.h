@@ -13,8 +13,8 @@
 
 typedef struct lt_progress lt_progress;
 
-/* Of a run that has started. `sampler` may be NULL. NULL when memory is short; the other functions
- * accept it. */
+/* For a run that has started. `sampler` may be NULL. NULL when memory is short; the other
+ * functions accept it. */
 lt_progress *progress_new(const char *label, lt_run_state *state, lt_stock_sampler *sampler);
 
 /* Shows the state when it is time to; call it several times a second. */

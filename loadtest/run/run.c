@@ -1,7 +1,7 @@
 /*
- * The steps of a run, and what it collects on the way. What it costs is metered from before the
- * load to its end; unknown outcomes are resolved before the stock is read, because while one is
- * open the stock may still change.
+ * The steps of a run, and what it collects on the way. The cost is metered from before the load to
+ * its end. Unknown outcomes are resolved before the stock is read, because the stock may change
+ * while one is open.
  */
 #include "loadtest/run/run.h"
 
@@ -23,11 +23,11 @@
 #include <unistd.h>
 
 #define TICK_NS      (50 * NS_PER_MS)
-#define DRAIN_NS     (10 * NS_PER_S) /* after the time is over: how long answers are awaited */
-#define DRAIN_INT    (2 * NS_PER_S)  /* after Ctrl-C */
-#define PATIENCE_NS  (10 * NS_PER_S) /* for unknown outcomes, beyond the time they become final */
-#define PATIENCE_INT NS_PER_S        /* for them, after Ctrl-C */
-#define PROBES_NS    (5 * NS_PER_S)  /* after the load: for what is still to be sent again */
+#define DRAIN_NS     (10 * NS_PER_S)    /* after the time is over: how long answers are awaited */
+#define DRAIN_INT    (2 * NS_PER_S)     /* after Ctrl-C */
+#define PATIENCE_NS  (10 * NS_PER_S)    /* for unknown outcomes, after they become final */
+#define PATIENCE_INT NS_PER_S           /* for them, after Ctrl-C */
+#define PROBES_NS    (5 * NS_PER_S)     /* after the load: to send again what is still due */
 #define RETURN_NS    (5200 * NS_PER_MS) /* after a reservation: how long its units are awaited */
 
 static void on_signal(int signo)
@@ -128,7 +128,7 @@ static bool patience_over(lt_run_state *state)
     return state->stop_reason == STOP_DURATION && waited > DRAIN_NS;
 }
 
-/* Until no unit is reserved any more, and not much longer than the last reservation. */
+/* Waits until no unit is reserved, at most a little longer than the last reservation. */
 static void await_returns(const lt_run_state *state, lt_stock_sampler *sampler)
 {
     mono_ns now = clock_now(), until = now + state->plan->reserve_s * NS_PER_S + RETURN_NS;
@@ -234,7 +234,7 @@ static void run_sale(lt_run *run)
     collect_evidence(run);
 }
 
-/* Reasons not to believe the run are lines of its history, so that whoever verifies it later knows
+/* Writes the reasons not to believe the run into its history, so that a later `verify` knows
  * them too. */
 static void write_doubts(lt_run *run)
 {

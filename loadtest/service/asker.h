@@ -1,7 +1,6 @@
 /*
- * asker.h - one question to one target, recorded: a buy, or a look at an order. For everything that
- * is asked besides the load: what follows up on it, and what the evidence needs. A question takes
- * 5 s at most, or --timeout-ms if that is less.
+ * asker.h - sends one recorded request to one target: a buy, or a lookup. For everything besides
+ * the load: follow-ups and evidence. A request takes 5 s at most, or --timeout-ms if that is less.
  */
 #ifndef LOADTEST_ASKER_H
 #define LOADTEST_ASKER_H
@@ -16,8 +15,8 @@ typedef struct lt_asker lt_asker; /* used by one thread at a time */
 /* Set when the run is interrupted: then no question takes much longer than a second. */
 extern volatile sig_atomic_t asker_interrupted;
 
-/* Of this item's sale (borrowed, like the plan); each question is a line of the history. NULL when
- * memory is short. */
+/* For this item's sale (borrowed, like the plan); each question is a line of the history. NULL
+ * when memory is short. */
 lt_asker *asker_new(const lt_plan *plan, const char *sale, lt_recorder *recorder);
 void asker_free(lt_asker *asker);
 
@@ -30,12 +29,12 @@ void asker_end(lt_asker *asker, lt_question question, lt_answer *ret);
 /* `GET /orders/{request}`, by its request and target. */
 void asker_look(lt_asker *asker, const char *request, int target, lt_answer *ret);
 
-/* From now on nothing is asked beyond this instant: an answer that is not there by then is none. */
+/* No question lasts beyond this instant; an answer that comes later counts as none. */
 void asker_limit(lt_asker *asker, mono_ns deadline);
 bool asker_is_late(const lt_asker *asker);
 
-/* Runs `work` on this thread, with this asker, and on others, with askers like it: `threads` in all
- * at most. Returns when all have returned. */
+/* Runs `work` on this thread with this asker, and on others with askers like it: `threads` at
+ * most in all. Returns when all have returned. */
 void asker_share(lt_asker *asker, int threads, void (*work)(lt_asker *asker, void *arg), void *arg);
 
 /* Its pen, for other lines. */

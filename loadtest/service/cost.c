@@ -1,6 +1,6 @@
 /*
- * The reading during the load has a thread of its own: a target that stalls holds up neither the
- * end of the run nor the display.
+ * The reading during the load has its own thread, so a stalled target holds up neither the end of
+ * the run nor the display.
  */
 #include "loadtest/service/cost.h"
 
@@ -52,7 +52,7 @@ static lt_redis_info read_redis(const lt_plan *plan)
     return plan->redis_count > 0 ? sum : unknown;
 }
 
-/* Sales go on while the counters are read: those half-way are counted. */
+/* Sales go on while the counters are read: count those at the middle of the reading. */
 static void read_usage(const lt_cost_meter *meter, lt_usage *ret)
 {
     const lt_tallies *tallies = &meter->state->tallies;

@@ -1,6 +1,6 @@
 /*
- * Everything that is asked for is written down by whoever asks; what it means is for the judge to
- * say. Only who is to be asked again is decided here.
+ * Every question and answer is recorded by whoever asks; the judge says what it means. This file
+ * only decides what is asked again.
  */
 #include "loadtest/service/evidence.h"
 
@@ -12,14 +12,13 @@
 #include <string.h>
 #include <time.h>
 
-#define ASKERS 16 /* questions at a time */
-#define UNKNOWN_MOST                                                                               \
-    20000 /* that are looked up: the service can say of so many that they are final */
-#define AGAIN_NS    (200 * NS_PER_MS)
-#define SAMPLES_NS  (4 * NS_PER_S)
-#define VOIDS       10   /* of the final ones, sent again */
-#define OTHERS      20   /* of the sold ones, sent again for somebody else */
-#define ORDERS_MORE 1000 /* that a ledger may list, beyond four for each request */
+#define ASKERS       16    /* questions at a time */
+#define UNKNOWN_MOST 20000 /* lookups: the service can make so many final */
+#define AGAIN_NS     (200 * NS_PER_MS)
+#define SAMPLES_NS   (4 * NS_PER_S)
+#define VOIDS        10   /* of the final ones, sent again */
+#define OTHERS       20   /* of the sold ones, sent again for somebody else */
+#define ORDERS_MORE  1000 /* entries that a ledger may list, beyond four for each request */
 
 /* ---- the terms ------------------------------------------------------------------------------- */
 
@@ -86,7 +85,7 @@ typedef struct lt_lookup {
 
 typedef enum lt_fate { FATE_OPEN, FATE_SOLD, FATE_NEVER } lt_fate;
 
-/* All that are open, once. */
+/* Looks up all open requests once. */
 static void look_up(lt_asker *asker, void *arg)
 {
     lt_lookup *lookup = arg;
@@ -111,7 +110,7 @@ static int64_t count_open(const lt_lookup *lookup)
     return count;
 }
 
-/* Some whose answer is final are sent again: they must not buy any more. */
+/* Some requests with a final refusal are sent again: they must not buy. */
 static void ask_for_void(lt_asker *asker, const lt_run_state *state, const lt_lookup *lookup)
 {
     lt_answer answer;
@@ -171,7 +170,7 @@ static void ask_share_of_samples(lt_asker *asker, void *arg)
                   &answer);
 }
 
-/* A sample of what was sold and refused, for a while; each target has its part of it. */
+/* Asks about a sample of sold and refused requests for a while, a part of it at each target. */
 static void ask_samples(lt_asker *asker, const lt_run_state *state)
 {
     lt_samples samples = {.state = state,
@@ -224,6 +223,6 @@ void evidence_after(lt_asker *asker, lt_http *http, const lt_run_state *state, m
     ask_samples(asker, state);
     ret->ledger = read_ledger(asker, http, state, 1, 0, ret);
     read_stocks(asker, http, state, ret);
-    if (ret->ledger == LEDGER_WHOLE) /* once more, later, and of another target */
+    if (ret->ledger == LEDGER_WHOLE) /* once more, later, and at another target */
         read_ledger(asker, http, state, 2, state->plan->target_count - 1, ret);
 }

@@ -1,7 +1,7 @@
 /*
- * evidence.h - what a history needs besides the load: the terms of the sale, what the service says
- * to those who ask for another sale, what became of unknown outcomes, and, at rest, what every
- * target says of the stock, of the ledger and of a sample of the requests.
+ * evidence.h - what a history needs besides the load: the terms of the sale, the answers to buys in
+ * other sales, the resolution of unknown outcomes, and, at rest, what every target says of the
+ * stock, the ledger and a sample of the requests.
  */
 #ifndef LOADTEST_EVIDENCE_H
 #define LOADTEST_EVIDENCE_H
@@ -16,7 +16,7 @@ typedef struct lt_evidence {
     lt_ledger ledger; /* of the first reading */
     bool stock_known;
     lt_stock stock; /* at rest, of the first target */
-    char why[200];  /* something is missing: a sentence; "" */
+    char why[200];  /* a sentence on what is missing; "" */
 } lt_evidence;
 
 /* Writes the line "sale". */

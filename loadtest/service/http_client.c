@@ -1,6 +1,6 @@
 /*
- * A libcurl easy handle that is set up anew for every request and keeps its connection; the body is
- * collected in a buffer that grows up to a limit.
+ * A libcurl easy handle that is set up anew for every request and keeps its connection; the body
+ * goes into a buffer that grows up to a limit.
  */
 #include "loadtest/service/http_client.h"
 

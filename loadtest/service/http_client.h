@@ -1,5 +1,5 @@
 /*
- * http_client.h - plain blocking HTTP for everything around a run: creating sales, asking for the
+ * http_client.h - plain blocking HTTP for everything around a run: creating sales, reading the
  * stock.
  */
 #ifndef LOADTEST_HTTP_CLIENT_H
@@ -26,9 +26,8 @@ void http_call(lt_http *http, const char *method, const char *url, const char *j
                long timeout_ms, lt_http_reply *ret);
 
 /*
- * Reads: GET, and once more, a few times, when no answer came or one that speaks of a passing
- * trouble (429, 5xx). For evidence, of which one lost reply must not deprive a run. Gives
- * the last answer.
+ * GET, repeated a few times when no answer came, or one that reports a passing problem (429, 5xx):
+ * one lost reply must not cost a run its evidence. Returns the last answer.
  */
 void http_read(lt_http *http, const char *url, long timeout_ms, lt_http_reply *ret);
 

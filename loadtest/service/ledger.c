@@ -1,6 +1,6 @@
 /*
- * The walk from cursor to cursor. It ends: a cursor that was seen before, and more pages than there
- * can be orders, are the service's mistakes, and end it as such.
+ * Reads page after page by their cursors. A cursor that was seen before, or more pages than there
+ * can be orders, is the service's mistake and ends the reading as broken.
  */
 #include "loadtest/service/ledger.h"
 
@@ -11,7 +11,7 @@
 
 #define PAGE_MS    10000L
 #define CURSOR_MAX 128
-#define PAGES_MORE 100 /* than orders: empty ones, of the segments of a stock that is split */
+#define PAGES_MORE 100 /* more pages than orders: empty ones of a split stock's segments */
 
 typedef struct lt_walk {
     const char *sale, *item;
@@ -32,7 +32,7 @@ static bool fail(lt_walk *walk, const char *what)
     return false;
 }
 
-/* Notes the cursor of the page that was read. False: it was there before, or there are too many. */
+/* Notes the cursor of the page that was read. False: it was seen before, or there are too many. */
 static bool note_cursor(lt_walk *walk)
 {
     size_t before = walk->pages - 1;
@@ -66,7 +66,7 @@ static bool read_cursor(lt_walk *walk, const cJSON *page)
     return true;
 }
 
-/* Whether a page names this, or leaves it to its entries. */
+/* Whether the page names this member, or leaves it to its entries. */
 static bool is_or_absent(const lt_text *text, const char *value)
 {
     return text->form == FORM_ABSENT || (text->form == FORM_GOOD && strcmp(text->text, value) == 0);

@@ -1,6 +1,6 @@
 /*
- * Buckets of several instances, and of several label sets, are added up by their bounds. Text is
- * scanned for the two metrics; a whole parser of Prometheus's format would gain nothing.
+ * Buckets of several instances and label sets are added up by their bounds. The text is scanned for
+ * two metrics; a whole parser of Prometheus's format is not needed.
  */
 #include "loadtest/service/metrics.h"
 

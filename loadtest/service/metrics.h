@@ -1,10 +1,10 @@
 /*
- * metrics.h - what the instances count themselves, from their GET /metrics: their processor time,
- * and how long buyers waited for the lock.
+ * metrics.h - what the instances count themselves, from GET /metrics: their CPU time, and how long
+ * buyers waited for the lock.
  *
- * Counters only grow, so a run's are the difference of two readings. Each target is taken for a
- * process of its own. The histogram is flashsale_lock_wait_seconds; a strategy without a lock has
- * no waits.
+ * Counters only grow, so a run's values are the difference of two readings. Each target is assumed
+ * to be a process of its own. The histogram is flashsale_lock_wait_seconds; a strategy without a
+ * lock has no waits.
  */
 #ifndef LOADTEST_METRICS_H
 #define LOADTEST_METRICS_H
@@ -19,7 +19,7 @@ typedef struct lt_metrics {
     int count;    /* of buckets; 0: nothing is known */
     struct {
         double upto_s;  /* HUGE_VAL for the last */
-        double waiters; /* that waited no longer, cumulative */
+        double waiters; /* waiters up to this time, cumulative */
     } buckets[METRICS_BUCKETS_MAX];
 } lt_metrics;
 

@@ -1,4 +1,4 @@
-/* One thread with one question at a time while the load lasts: some 200 a second are no load. */
+/* One thread asks one question at a time during the load: 200 a second are no load. */
 #include "loadtest/service/prober.h"
 
 #include "loadtest/load/followups.h"
@@ -10,7 +10,7 @@
 #define REST_ASKERS  16 /* for what is left when the load is over */
 #define PAUSE_NS     (2 * NS_PER_MS)
 #define TRIES        50
-#define TRY_AGAIN    (2 * NS_PER_MS) /* behind a try that said nothing of the order */
+#define TRY_AGAIN    (2 * NS_PER_MS) /* after an attempt that said nothing of the order */
 #define CHEAP_TRIES  5               /* without a pause */
 #define SILENT_TRIES 2               /* that got no answer */
 
@@ -90,7 +90,7 @@ static void *prober_main(void *arg)
     return NULL;
 }
 
-/* What is left when the load is over. */
+/* Asks what is left after the load. */
 static void work_off(lt_asker *asker, void *arg)
 {
     lt_prober *prober = arg;

@@ -1,6 +1,6 @@
 /*
- * One INFO over a connection of its own, each time: it is asked three times a run, and a connection
- * that stays open would only be one more thing that can break.
+ * Each INFO uses a new connection: a run asks three times, and a connection that stays open would
+ * only be one more thing that can break.
  */
 #include "loadtest/service/redis_info.h"
 

@@ -1,6 +1,6 @@
 /*
- * Each function is one request and the reading of its answer. Numbers that are not whole, and
- * members that are missing, are refused: a figure that was guessed would decide a verdict.
+ * Each function sends one request and reads its answer. Numbers that are not whole and missing
+ * members are refused: a guessed figure must not decide a verdict.
  */
 #include "loadtest/service/sale_api.h"
 
@@ -13,13 +13,11 @@
 #define ANSWER_MS     5000L /* limit for each of these requests */
 #define EVERYWHERE_NS (3 * NS_PER_S)
 #define POLL_NS       (20 * NS_PER_MS)
-#define REQUEST_MS                                                                                 \
-    10000                 /* the time of a request, as the service's contract has it: so long, ... \
-                           */
-#define RESERVE_MS   1000 /* ... or so much longer than the sale's wait where that is longer */
-#define MARGIN_MS    1000 /* beyond it, until "no order" is final */
-#define WAIT_MAX_MS  60000 /* the longest wait that a sale can have */
-#define SEGMENTS_MAX 1024  /* that a stock can be split into */
+#define REQUEST_MS    10000 /* the time of a request in the service's contract: this long, ... */
+#define RESERVE_MS    1000  /* ... or so much longer than the sale's wait where that is longer */
+#define MARGIN_MS     1000  /* after it, until "no order" is final */
+#define WAIT_MAX_MS   60000 /* the longest wait that a sale can have */
+#define SEGMENTS_MAX  1024  /* that a stock can be split into */
 
 static void add_given(cJSON *json, const char *name, long value)
 {
@@ -47,7 +45,7 @@ static char *sale_body(const lt_plan *plan, const lt_sale_spec *spec)
     return body;
 }
 
-/* The terms that follow from what was asked for, where the answer does not name them. */
+/* The terms as asked for, where the answer does not name them. */
 static lt_sale terms_asked(const lt_sale_spec *spec)
 {
     bool sharded = strcmp(spec->strategy, "sharded") == 0;
@@ -57,7 +55,8 @@ static lt_sale terms_asked(const lt_sale_spec *spec)
                                                       : SEGMENTS_MAX};
 }
 
-/* Whether a number in the answer is the one asked for; what was left to the service may be any. */
+/* Whether a number in the answer is the one asked for; any number will do where the service
+ * chose. */
 static bool keeps_number(const cJSON *json, const char *name, int64_t asked, char *err,
                          size_t err_len)
 {
@@ -82,8 +81,8 @@ static bool keeps_text(const cJSON *json, const char *name, const char *asked, c
     return false;
 }
 
-/* Whether the terms that the answer names are those asked for. The verdict rests on them: a sale
- * with a wider limit, or in more segments, would be judged by what it allows itself. */
+/* Whether the answer names the terms that were asked for. The verdict depends on them: a sale
+ * with a wider limit or more segments would be judged by what it allows itself. */
 static bool keeps_terms(const cJSON *json, const lt_plan *plan, const lt_sale_spec *spec, char *err,
                         size_t err_len)
 {
@@ -101,7 +100,7 @@ static bool keeps_terms(const cJSON *json, const lt_plan *plan, const lt_sale_sp
            keeps_number(json, "segments", sharded ? spec->segments : SALE_NOT_GIVEN, err, err_len);
 }
 
-/* The wait and the segments that the answer names: of a stock that is not split, one. */
+/* The wait and the segments that the answer names; one segment for a stock that is not split. */
 static bool take_terms(const cJSON *json, bool sharded, lt_sale *sale, char *err, size_t err_len)
 {
     lt_whole told = json_read_whole(json, "segments"), wait_ms = json_read_whole(json, "wait_ms");

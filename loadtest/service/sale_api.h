@@ -1,6 +1,6 @@
 /*
- * sale_api.h - what a run asks of the service besides buying: create the sale, and wait until
- * every target sells it.
+ * sale_api.h - what a run asks of the service besides buying: create the sale, and wait until every
+ * target sells it.
  *
  * Functions return false with a sentence in `err` when the service did not answer as its contract
  * says.
@@ -20,13 +20,14 @@ typedef struct lt_sale {
     int64_t segments;           /* that its stock is split into: 1 when it is not */
 } lt_sale;
 
-/* Closes the item's sale and starts one as `spec` says, at the first target. What the answer does
- * not say is as `spec` has it, or at its most; what it says must be what was asked for. */
+/* Closes the item's sale and starts one as `spec` says, at the first target. Terms that the
+ * answer does not name are as in `spec`, or at their maximum; terms that it names must be those
+ * asked for. */
 bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, lt_sale *ret,
                  char *err, size_t err_len);
 
-/* How long after the first question it may take until the service can say for certain that there
- * will be no order: the time of a request, which follows from the sale's wait, and a margin. */
+/* How long after the first attempt the service may need to say with certainty that there will be
+ * no order: the time of a request, which follows from the sale's wait, and a margin. */
 mono_ns sale_final_after(const lt_sale *sale);
 
 /* Waits until every target serves `sale`: 3 s at most, as the service promises 1 s. */

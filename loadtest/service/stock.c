@@ -1,5 +1,5 @@
-/* A number that is not whole, or a member that is missing, makes it no stock: a figure that was
- * guessed would decide a verdict. */
+/* An answer with a missing member or a number that is not whole is no stock: a guessed figure
+ * must not decide a verdict. */
 #include "loadtest/service/stock.h"
 
 #include "loadtest/base/json.h"
@@ -71,7 +71,7 @@ static bool take_stock(const cJSON *json, const char *item, lt_stock *stock)
            take_number(json, "unordered", true, &stock->unordered) && take_halt(json, stock);
 }
 
-/* A line "stock"; what was no stock has a status of 0. */
+/* Writes a line "stock"; status 0 if the answer was no stock. */
 static void record(lt_pen *pen, int target, mono_ns from, long status, const lt_stock *stock)
 {
     pen_word(pen, "stock");

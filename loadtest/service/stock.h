@@ -1,6 +1,6 @@
 /*
- * stock.h - GET /stock, read and recorded: the units of a sale, and the service's own account of
- * what went wrong. Each reading is a line of the history, those that got no stock too.
+ * stock.h - reads and records GET /stock: the units of a sale, and the service's own account of
+ * what went wrong. Each reading is a line of the history, failed readings too.
  */
 #ifndef LOADTEST_STOCK_H
 #define LOADTEST_STOCK_H
@@ -22,16 +22,16 @@ typedef struct lt_stock {
     char halted[64];                /* "" = it is not */
 } lt_stock;
 
-/* Reads it at a target, and records that; `pen` may be NULL. False, with a sentence, when there is
- * none. `patient`: asks again when a passing trouble keeps it (http_read()). */
+/* Reads the stock at a target, and records it; `pen` may be NULL. False, with a sentence, when
+ * there is none. `patient`: asks again after a passing problem (http_read()). */
 bool stock_read(lt_http *http, lt_pen *pen, const lt_plan *plan, int target, bool patient,
                 lt_stock *ret, char *err, size_t err_len);
 
 /* Writes a line "rest": these are the units left at rest. */
 void stock_write_rest(lt_pen *pen, const lt_stock *stock);
 
-/* A sentence about an answer that was not the one hoped for: what is `wrong` with it. Of a page
- * that is not the service's own nothing is repeated. */
+/* Writes a sentence about an unexpected answer: what is `wrong` with it. Nothing is quoted from
+ * a page that is not the service's own. */
 void describe_reply(const char *what, const char *url, const lt_http_reply *reply,
                     const char *wrong, char *err, size_t err_len);
 

@@ -1,6 +1,6 @@
 /*
- * A thread of its own, so that a stalled service holds up no buyer and no display. It keeps all
- * samples; the reports thin them out.
+ * The sampler has its own thread, so a stalled service holds up no buyer and no display. It keeps
+ * all samples; the reports thin them out.
  */
 #include "loadtest/service/stock_sampler.h"
 

@@ -1,6 +1,6 @@
 /*
- * A list that is searched from end to end: kinds of errors are few, and a run with many errors says
- * nothing anyway. The hints are written for somebody who sees the report and not this code.
+ * A list that is searched from end to end: there are few kinds of errors. The hints are written for
+ * readers of the report, not of this code.
  */
 #include "loadtest/stats/errors.h"
 

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#define ERRORS_MAX 128 /* kinds kept apart; all further ones are counted together */
+#define ERRORS_MAX 128 /* kinds kept apart; further ones are counted together */
 
 typedef enum lt_error_phase {
     PHASE_WARM_UP, /* before the run: opening the connections */
@@ -29,7 +29,7 @@ typedef struct lt_error_entry {
 
 /* Zero, with an initialised mutex, is empty. */
 typedef struct lt_errors {
-    pthread_mutex_t mutex; /* errors are rare: one lock for all is no cost that counts */
+    pthread_mutex_t mutex; /* errors are rare, so one lock for all is enough */
     int count;
     lt_error_entry entries[ERRORS_MAX];
 } lt_errors;

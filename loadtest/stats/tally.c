@@ -1,6 +1,6 @@
 /*
- * A thread's counters and histograms. The histograms are made when first needed: a thousand users
- * have a tally each, and most of them see two or three of the seven outcomes.
+ * A thread's counters and histograms. Histograms are made when first needed: most runs see two or
+ * three of the seven outcomes.
  */
 #include "loadtest/stats/tally.h"
 
@@ -28,7 +28,7 @@ void tally_free(lt_tally *tally)
     free(tally);
 }
 
-/* Only the tally's own thread makes histograms, so there is no race to lose. */
+/* Only the tally's own thread makes histograms, so there is no race. */
 static lt_histogram *slot_need(lt_histogram_slot *slot)
 {
     lt_histogram *h = atomic_load_explicit(slot, memory_order_relaxed);

@@ -1,13 +1,13 @@
 /*
- * tally.h - what one thread counted and was told: outcomes, latencies, bytes.
+ * tally.h - what one thread counted: outcomes, latencies, bytes.
  *
- * A request without an answer counts with its age: when it failed or timed out, or when the run was
- * cut off. Left out, the slowest requests of all would make a service look quick.
+ * A request without an answer counts with its age when it failed, timed out or was cut off. Without
+ * these, the slowest requests would be missing and a service would look quick.
  *
- * Each thread of the engine has its own; they are added up for the progress display (while they
- * grow) and at the end. Every latency is counted twice: from the moment the request was due, and
- * from the moment it was sent. When the generator, or an answer that did not come, holds a request
- * back, only the first of the two tells (the omission of which is called coordinated omission).
+ * Each thread of the engine has its own tally; they are added up for the progress display (while
+ * they grow) and at the end. Every latency is counted twice: from the moment the request was due,
+ * and from the moment it was sent. When the generator, or a missing answer, holds a request back,
+ * only the first of the two shows it. Leaving that out is called coordinated omission.
  */
 #ifndef LOADTEST_TALLY_H
 #define LOADTEST_TALLY_H
@@ -53,8 +53,8 @@ typedef struct lt_tally {
     lt_counter outcomes[OUT_COUNT];
     lt_counter retries;  /* attempts beyond a request's first */
     lt_counter connects; /* connections opened */
-    lt_counter waited;   /* open model: were due while all connections were busy */
-    lt_counter unsent;   /* of these, never sent, because the run was over */
+    lt_counter waited;   /* open model: due while all connections were busy */
+    lt_counter unsent;   /* of these, never sent because the run was over */
     lt_counter bytes_received, bytes_sent;
     lt_histogram_slot from_due[SERIES_COUNT]; /* of all that were issued, and the unsent */
     lt_histogram_slot from_send;              /* of all that were issued, together */
@@ -81,7 +81,7 @@ lt_tally *tallies_sum(const lt_tallies *tallies);
 /* Counts a settled request. `issued` was counted when it was taken up. */
 void tally_settle(lt_tally *tally, const lt_settled *settled);
 
-/* Counts a request that was due and is never sent, because the run is over: unanswered. */
+/* Counts a request that was due and never sent because the run was over: unanswered. */
 void tally_unsent(lt_tally *tally, mono_ns due);
 
 /*

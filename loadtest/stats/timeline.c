@@ -1,7 +1,7 @@
 /*
- * The levels are a table of bins each, 400 bins wide; a bin counts requests by series, and
- * latencies in buckets of a quarter of a doubling. All buyers' threads add to the same bins, so
- * unlike the counters of a tally these are atomically incremented.
+ * Each level is a table of 400 bins; a bin counts requests by series, and latencies in buckets of a
+ * quarter of a doubling. The threads of all buyers add to the same bins, so these counters, unlike
+ * those of a tally, are incremented atomically.
  */
 #include "loadtest/stats/timeline.h"
 

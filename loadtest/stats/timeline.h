@@ -3,9 +3,9 @@
  * width.
  *
  * Every request is counted when it ended: at its answer, or, without one, when it failed, timed out
- * or was cut off. Its latency, the age it had then, tells when it was due. Nobody knows beforehand
- * how long a run of N requests takes, so it is counted at four zoom levels at once; the report uses
- * the finest that covers the whole run. All counters may be added to by any thread.
+ * or was cut off. Its latency is its age then, so it tells when the request was due. The length of
+ * a run of N requests is not known beforehand, so the run is counted at four zoom levels at once;
+ * the report uses the finest that covers the whole run. Any thread may add to all counters.
  */
 #ifndef LOADTEST_TIMELINE_H
 #define LOADTEST_TIMELINE_H
