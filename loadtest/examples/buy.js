@@ -6,9 +6,8 @@
 // the first one is asked for the stock), ITEM (P0001), STRATEGY (combined), STOCK (1000), USERS
 // (100), REQUESTS (5000) and FLASHSALE_ADMIN_TOKEN.
 //
-// The last line holds what buyers were told against GET /stock; k6 exits with 99 when more was sold
-// than there was, or updates of the stock were lost.
-// Unknown is who got no answer that is yes or no.
+// The last line compares what buyers were told with GET /stock; k6 exits with 99 when more was sold
+// than there was, or updates of the stock were lost. `unknown` counts buyers without a yes or a no.
 
 import exec from 'k6/execution';
 import http from 'k6/http';

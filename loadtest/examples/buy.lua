@@ -6,9 +6,9 @@
 -- them in turn, the first one is asked for the stock), ITEM (P0001), STRATEGY (combined), STOCK
 -- (1000) and FLASHSALE_ADMIN_TOKEN.
 --
--- The last line holds what buyers were told against GET /stock; wrk exits with 1 unless it agrees.
--- Unknown is who got an answer that is neither yes nor no (504), cut off is who had none when wrk
--- ended: both may have an order or not.
+-- The last line compares what buyers were told with GET /stock; wrk exits with 1 unless they agree.
+-- `unknown` counts answers that are neither yes nor no (504), `cut off` requests without an answer
+-- when wrk ended: both may have an order.
 
 local function setting(name, default) return os.getenv(name) or default end
 local item, strategy = setting("ITEM", "P0001"), setting("STRATEGY", "combined")

@@ -19,7 +19,7 @@ static const struct {
 } words[] = {
     {"OVERSOLD", "oversold", ": ", " too many", "oversold by "},
     {"DUPLICATED", "duplicates", "; ", " orders beyond one a request", "orders beyond one each: "},
-    {"LOST", "lost_updates", "; ", " of them are not gone from the stock", "lost "},
+    {"LOST", "lost_updates", "; ", " of them never left the stock", "lost "},
     {"BROKEN", NULL, "", "", ""},
     {"INVALID", NULL, "", "", ""},
     {"UNDERSOLD", "undersold", "; ", " were left although buyers were turned away", "left over "},
@@ -147,7 +147,7 @@ static void add_to_document(cJSON *document)
     const cJSON *runs = json_member(document, "runs");
     int worst = SAFE;
     if (cJSON_GetArraySize(runs) == 0)
-        append(text, "no run came to its end");
+        append(text, "no run finished");
     if (json_true(document, "control_missed"))
         append(text, "nothing is proven: no unlocked run sold wrongly");
     if (text[0] != '\0')

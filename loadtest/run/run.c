@@ -173,7 +173,7 @@ static bool put_load(lt_run *run)
         result->retries_probed =
             prober_stop(prober, clock_now() + (asker_interrupted ? 0 : PROBES_NS));
     if (!sampler || !prober)
-        result_invalid(result, "nobody watched: out of memory, or of threads");
+        result_invalid(result, "sampler or prober did not start: out of memory or threads");
     return sampler && prober;
 }
 

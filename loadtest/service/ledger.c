@@ -41,7 +41,7 @@ static bool note_cursor(lt_walk *walk)
             return fail(walk, "its cursor leads back to an earlier page");
     }
     if ((int64_t)walk->pages > walk->orders_most + PAGES_MORE)
-        return fail(walk, "it has no end");
+        return fail(walk, "its pages never end");
     if (before == walk->room) {
         size_t room = walk->room == 0 ? 64 : walk->room * 2;
         void *seen = realloc(walk->seen, room * sizeof(walk->seen[0]));
@@ -59,7 +59,7 @@ static bool read_cursor(lt_walk *walk, const cJSON *page)
 {
     lt_text next = json_read_id(page, "cursor");
     if (next.form == FORM_OTHER || next.form == FORM_TWICE || strlen(next.text) >= CURSOR_MAX)
-        return fail(walk, "its cursor is none");
+        return fail(walk, "its cursor is not valid");
     snprintf(walk->cursor, CURSOR_MAX, "%.*s", CURSOR_MAX - 1, next.text);
     if (strcmp(walk->cursor, "0") == 0)
         walk->cursor[0] = '\0';
@@ -99,7 +99,7 @@ static bool take_page(lt_walk *walk, const cJSON *json)
     cJSON_ArrayForEach(order, orders)
     {
         if (++walk->orders > walk->orders_most)
-            return fail(walk, "it has no end");
+            return fail(walk, "its pages never end");
         if (!write_entry(walk, order, &page))
             return false;
     }

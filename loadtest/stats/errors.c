@@ -59,7 +59,7 @@ const char *error_hint(const lt_error_entry *entry)
         const char *code;
         const char *hint;
     } by_code[] = {
-        {"refused", "nobody listens there: is the instance running, is the port right?"},
+        {"refused", "nothing listens there: is the instance running, is the port right?"},
         {"unresolved", "the host name has no address"},
         {"reset", "the server closed the connection hard: did it crash, restart, or run out of "
                   "descriptors or threads?"},

@@ -499,7 +499,7 @@ static void the_headline_has_the_bad_news_first(void **unused)
          "INVALID",
          "nothing is proven: no unlocked run sold wrongly; 2 safe",
          true},
-        {{NULL}, "INVALID", "no run came to its end", false},
+        {{NULL}, "INVALID", "no run finished", false},
     };
     for (size_t i = 0; i < COUNT(table); i++) {
         cJSON *document = cJSON_CreateObject(), *runs = cJSON_AddArrayToObject(document, "runs");

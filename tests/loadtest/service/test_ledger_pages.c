@@ -151,21 +151,21 @@ static const reading readings[] = {
     {{{200, PAGE(ORDER("1") "," ORDER("2"), ""), NULL}},
      1,
      LEDGER_BROKEN,
-     "it has no end (page 1)",
+     "its pages never end (page 1)",
      1,
      1,
      0},
     {{{200, PAGE("", ",\"cursor\":[]"), NULL}},
      9,
      LEDGER_BROKEN,
-     "its cursor is none (page 1)",
+     "its cursor is not valid (page 1)",
      0,
      1,
      0},
     {{{200, PAGE("", ",\"cursor\":\"a\",\"cursor\":\"a\""), NULL}},
      9,
      LEDGER_BROKEN,
-     "its cursor is none (page 1)",
+     "its cursor is not valid (page 1)",
      0,
      1,
      0},
@@ -217,7 +217,7 @@ static void a_cursor_is_handed_back_as_it_came(void **unused)
     snprintf(body, sizeof(body), "{\"orders\":[],\"cursor\":\"%sx\"}", longest);
     canned_set((const canned_answer[]){{200, body, NULL}}, 1);
     assert_int_equal(read_ledger(0, err, sizeof(err), text, sizeof(text)), LEDGER_BROKEN);
-    assert_string_equal(err, "its cursor is none (page 1)");
+    assert_string_equal(err, "its cursor is not valid (page 1)");
 }
 
 /* One page more than orders and segments can have. */
@@ -234,7 +234,7 @@ static void a_ledger_of_ever_new_empty_pages_ends(void **unused)
     }
     canned_set(answers, ALLOWED + 1);
     assert_int_equal(read_ledger(MOST, err, sizeof(err), text, sizeof(text)), LEDGER_BROKEN);
-    assert_string_equal(err, "it has no end (page 104)");
+    assert_string_equal(err, "its pages never end (page 104)");
     answers[ALLOWED - 1].body = "{\"orders\":[]}";
     canned_set(answers, ALLOWED);
     assert_int_equal(read_ledger(MOST, err, sizeof(err), text, sizeof(text)), LEDGER_WHOLE);
