@@ -87,7 +87,7 @@ const char *dlock_status_text(dlock_status status)
         [DLOCK_EXPIRED] = "its time was over",
         [DLOCK_NOT_OWNER] = "not the owner",
         [DLOCK_STALE] = "stale: not the owner, or a later fence was issued",
-        [DLOCK_UNAVAILABLE] = "Redis could not be asked",
+        [DLOCK_UNAVAILABLE] = "Redis could not be asked, or refused",
         [DLOCK_UNKNOWN] = "unknown: asked, but no reply",
         [DLOCK_FAILED] = "Redis answered with an error",
         [DLOCK_INVALID] = "bad argument",
