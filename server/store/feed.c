@@ -6,10 +6,12 @@
  */
 #include "server/store/feed.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/base/log.h"
 #include "server/store/feed.lua.h"
 #include "server/store/ledger.h"
 #include "server/store/state.lua.h"
@@ -63,10 +65,37 @@ static redisReply *read_list(const feed_question *question, const char *key, int
     return NULL;
 }
 
+/* A reader asks again every second, also for a damaged sale that is over. So damage is logged when
+ * it begins or changes: each slot has hashes of a segment and of the damage that was logged. */
+static _Atomic uint64_t *logged_damage(const feed_question *question, uint32_t *segment)
+{
+    static _Atomic uint64_t slots[64];
+    *segment = text_hash(question->terms->id) + (uint32_t)question->segment;
+    return &slots[*segment % 64];
+}
+
 static feed_status damage(const feed_question *question, const char *what)
 {
-    terms_log_damage(question->terms, what);
+    static log_gate gate;
+    uint32_t segment;
+    char left_out[24];
+    _Atomic uint64_t *logged = logged_damage(question, &segment);
+    uint64_t now = (uint64_t)segment << 32 | text_hash(what);
+    if (atomic_load(logged) != now && log_gate_open(&gate, left_out, sizeof(left_out))) {
+        atomic_store(logged, now);
+        log_event(LOG_ERROR, "sale_damaged", "left_out", left_out, "item", question->terms->item,
+                  "sale", question->terms->id, "detail", what, NULL);
+    }
     return FEED_DAMAGED;
+}
+
+static void note_sound(const feed_question *question)
+{
+    uint32_t segment;
+    _Atomic uint64_t *logged = logged_damage(question, &segment);
+    uint64_t before = atomic_load(logged);
+    if (before >> 32 == segment)
+        atomic_compare_exchange_strong(logged, &before, 0);
 }
 
 /* ---- where ledger and asker agree ------------------------------------------------------------ */
@@ -355,6 +384,8 @@ feed_status feed_read(const feed_question *question, const feed_reader *reader, 
 {
     const feed_position *after = &question->after;
     feed_status found = ask_page(question, after, question->limit, reader, ret);
+    if (found == FEED_OK)
+        note_sound(question);
     if (found > FEED_REWOUND || question->terms->durability != DURABILITY_REPLICATED)
         return found;
     bool tells = found == FEED_REWOUND || ret->next_sale[0] != '\0' ||

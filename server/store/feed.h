@@ -71,7 +71,7 @@ typedef enum feed_status {
     FEED_OK = 0,
     FEED_REWOUND,
     FEED_UNCONFIRMED, /* a failover may undo what there is to tell */
-    FEED_DAMAGED,     /* logged */
+    FEED_DAMAGED,     /* logged when it begins or changes */
     FEED_UNAVAILABLE
 } feed_status;
 

@@ -357,6 +357,46 @@ static void a_damaged_ledger_is_not_told(void **state)
     fx_has(fx_refused(fx.server[1], 503, "sale_damaged", "GET /orders?item=Hurt&after=0"), key);
 }
 
+/* Two sales that are over: the first one is asked about first, each time. */
+static char over[2][READER_WORD];
+
+static int logged_damage(int i)
+{
+    char text[READER_WORD + 16];
+    int lines = 0;
+    const char *line = fx_process_stderr(fx_server_process(fx.server[1]));
+    snprintf(text, sizeof(text), "\"sale\":\"%s\"", over[i]);
+    for (; (line = strstr(line, "\"event\":\"sale_damaged\"")); line++)
+        lines += strncmp(strstr(line, "\"sale\":"), text, strlen(text)) == 0;
+    return lines;
+}
+
+static bool is_logged(void *times)
+{
+    fx_refused(fx.server[1], 503, "sale_damaged", "GET /orders?item=Over0&after=0");
+    fx_refused(fx.server[1], 503, "sale_damaged", "GET /orders?item=Over1&after=0");
+    return logged_damage(0) >= ((int *)times)[0] && logged_damage(1) >= ((int *)times)[1];
+}
+
+static void damage_that_lasts_is_logged_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char item[8];
+        snprintf(item, sizeof(item), "Over%d", i);
+        snprintf(over[i], sizeof(over[i]), "%s", fx_start_sale(fx.server[0], item, "'stock':9"));
+        fx_wait_in_force(item, fx_start_sale(fx.server[0], item, "'stock':9"));
+        fx_redis_do(fx.redis, "SET fs:{%s}:%s:stock x", item, over[i]);
+    }
+    assert_true(fx_wait_until(is_logged, (int[]){1, 1}, WAIT_MS));
+    assert_int_equal(logged_damage(0), 1);
+    fx_redis_do(fx.redis, "SET fs:{Over0}:%s:stock 9", over[0]);
+    fx_expect(fx.server[1], 200, "GET /orders?item=Over0&after=0");
+    fx_redis_do(fx.redis, "SET fs:{Over0}:%s:stock x", over[0]);
+    assert_true(fx_wait_until(is_logged, (int[]){2, 1}, WAIT_MS));
+    assert_int_equal(logged_damage(1), 1);
+}
+
 /* ---- what a failover may undo ---------------------------------------------------------------- */
 
 static bool replica_is_online(void *redis)
@@ -477,6 +517,7 @@ int main(void)
         cmocka_unit_test(what_is_forgotten_is_told_and_agreed_upon),
         cmocka_unit_test(an_epoch_that_is_gone_leads_back_to_the_beginning),
         cmocka_unit_test(a_damaged_ledger_is_not_told),
+        cmocka_unit_test(damage_that_lasts_is_logged_once),
         cmocka_unit_test(what_no_replica_has_is_not_told),
         cmocka_unit_test(what_is_gone_when_it_is_confirmed_is_not_told),
     };
