@@ -49,8 +49,8 @@ void api_stock(fs_api *api, const api_request *request, api_reply *reply)
     bool halted = sale_table_halt(api->sales, open->terms.item, &halt);
     if (status == LEDGER_FOUND)
         put_numbers(reply_json(reply, 200), &open->terms, &numbers, halted ? &halt : NULL);
-    else
-        api_no_ledger(api, sale, status == LEDGER_DAMAGED, deadline, reply);
+    else if (api_no_ledger(api, sale, status == LEDGER_DAMAGED, deadline, reply) == SALE_DAMAGED)
+        text_put(&reply->body, STRING("sale", open->terms.id));
     sale_table_put(sale);
 }
 

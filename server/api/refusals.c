@@ -60,8 +60,8 @@ void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *
     }
 }
 
-void api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
-                   api_reply *reply)
+sale_status api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
+                          api_reply *reply)
 {
     sale_halt halt;
     const char *item = sale->open_sale.terms.item;
@@ -71,6 +71,7 @@ void api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time de
     if (sale_table_halt(api->sales, item, &halt))
         why = SALE_HALTED;
     api_no_sale(api, reply, why, item);
+    return why;
 }
 
 fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *otherwise,

@@ -31,10 +31,11 @@ api_endpoint api_dashboard;   /* GET /dashboard */
 /* The refusal for a sale that could not be had. */
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
 
-/* The refusal where the ledger of the item's sale can not be read: damaged, or Redis did not
- * answer. What is damaged may be what Redis has lost, and the keeper not have looked since. */
-void api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
-                   api_reply *reply);
+/* The refusal where the ledger of the item's sale can not be read: it is damaged, or Redis did not
+ * answer. Compares a damaged one first: Redis may have lost orders since the keeper's last look.
+ * Returns what was refused: SALE_DAMAGED, _HALTED or _UNAVAILABLE. */
+sale_status api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
+                          api_reply *reply);
 
 /* Members that tell of a halt: its sale, and what follows; the orders known, found and lost. */
 void api_put_halt(fs_text *out, const sale_halt *halt);

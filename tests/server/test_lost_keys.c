@@ -20,7 +20,7 @@ static void lose(const char *strategy, const char *key)
     assert_int_equal(fx_redis_number(fx.redis, "DEL fs:{%s}:%s:%s", item, sale, key), 1);
     fx_refused(fx.server[0], 503, "sale_damaged", "POST /buy?item=%s&user=u1", item);
     assert_int_equal(fx_redis_number(fx.redis, "EXISTS fs:{%s}:%s:%s", item, sale, key), 0);
-    fx_refused(fx.server[0], 503, "sale_damaged", "GET /stock?item=%s", item);
+    fx_has(fx_refused(fx.server[0], 503, "sale_damaged", "GET /stock?item=%s", item), sale);
 }
 
 static void nothing_is_sold_from_what_is_left(void **state)
