@@ -1,6 +1,6 @@
 /*
  * epochs.h - the history of a ledger, by which it is compared (server/README.md, "When Redis has
- * forgotten").
+ * lost data").
  *
  * A length does not tell one history from another: after a split brain the side that is left may be
  * longer than what was lost. So a ledger is written in epochs. An epoch has a random name and
