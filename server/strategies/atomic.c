@@ -1,6 +1,6 @@
 /*
- * atomic - one script a buyer, which checks and writes in one step. The control without a lock:
- * what remains for a lock to do when Redis itself can decide.
+ * atomic - one script per buyer checks the stock and writes the order in one step. This control has
+ * no lock: it shows what a lock can still add when Redis itself decides.
  */
 #include "server/base/fail_point.h"
 #include "server/selling/sell.h"

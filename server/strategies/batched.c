@@ -1,6 +1,6 @@
 /*
- * batched - combining without a lock: one script sells for all who wait in this process. The
- * control that shows what of `combined` is the batching, and what the lock.
+ * batched - group commit without a lock: one script sells to all buyers who wait in this process.
+ * This control shows how much of `combined` is due to batching, and how much to the lock.
  */
 #include "server/selling/batch_section.h"
 

@@ -1,10 +1,10 @@
 /*
- * combined - group commit under a lock: the holder sells for everybody waiting in its process.
+ * combined - group commit under a lock: the holder sells to all buyers who wait in its process.
  *
- * The lock is the fair one, the write is the guarded one of `fenced`, but one a batch. Where the
- * lock is free, one call takes it, sells and gives it back; where it is not, the leader queues up,
- * and its call gives the lock to the next process. So a sale costs a fraction of a call to Redis,
- * instead of the three or four of a lock that each buyer takes alone.
+ * It takes the lock of `fair` and makes the guarded write of `fenced`, once per batch. If the lock
+ * is free, one call acquires it, sells and releases it. If it is not, the leader joins the queue,
+ * and the call that sells also hands the lock to the next process. So a sale costs a fraction of a
+ * call to Redis. A lock that each buyer acquires alone costs three or four calls.
  */
 #include "server/selling/batch_section.h"
 

@@ -1,9 +1,9 @@
 /*
- * fair - first come, first served: a queue in Redis, and the lock handed to its head.
+ * fair - FIFO: a queue in Redis, and each release hands the lock to its head.
  *
- * Every waiting thread is an entry of the queue. Release names the next holder in the same step
- * and wakes that one alone, so the lock is never idle and nobody is overtaken. That step is also
- * the one that records the order: every round trip of the holder is one that all others wait for.
+ * Every waiting thread has an entry in the queue. One script releases the lock, makes the head of
+ * the queue the holder and wakes it alone. So the lock is never idle and no waiter is overtaken.
+ * The same script records the order, because all waiters wait for each round trip of the holder.
  */
 #include "server/selling/locked_section.h"
 #include "server/selling/read_then_write.h"

@@ -1,9 +1,9 @@
 /*
- * fenced - the fair lock, and a write that checks it: safety does not rest on the lock any more.
+ * fenced - the lock of `fair`, and a write that checks it: safety no longer depends on the lock.
  *
- * The lock keeps buyers from being in each other's way; inside this process it is passed from
- * thread to thread (cohort). The write is one script that runs only if this very grant still is
- * the last one. A buyer whose grant went stale meanwhile tries again with a new one.
+ * The lock only prevents contention. Inside this process it passes from thread to thread (cohort).
+ * The write is one script, which runs only if this grant is still the last one issued. A buyer
+ * whose grant has become stale acquires a new one and tries again.
  */
 #include "server/base/fail_point.h"
 #include "server/selling/locked_section.h"

@@ -1,10 +1,11 @@
 /*
- * getset - SETNX of an expiry time, and GETSET by whoever finds that it has passed. (Article 004.)
+ * getset - SETNX of an expiry time; once that has passed, GETSET takes the lock over. (Article
+ * 004.)
  *
- * A buyer that finds an expired value, in Redis's time, puts its own there, and has the lock if it
- * got back the very value it had read. Timers extend it at n x lease x 9/10, three times at most;
- * an extension that fails cancels the sale. Wrong with it, and kept: the loser of two GETSETs has
- * overwritten the winner's value, so the winner can neither extend nor release.
+ * A buyer that reads an expired value, by Redis's clock, replaces it with GETSET. It holds the lock
+ * if GETSET returns the value that it had read. Timers extend the lock at n x lease x 9/10, three
+ * times at most; a failed extension cancels the sale. A defect of the article is kept: of two
+ * GETSETs the loser overwrites the winner's value, so the winner can neither extend nor release.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ static timed_try try(timed_hold *hold)
             return TRY_HELD;
         if (!timed_ask(hold, WORDS("GETSET", key, hold->value), answer))
             return TRY_FAILED;
-        if (strcmp(answer, seen) != 0) /* somebody was faster; our value is in its lock now */
+        if (strcmp(answer, seen) != 0) /* another buyer was faster; our value is in its lock */
             return TRY_HELD;
     }
     return timed_ask(hold, WORDS("PEXPIRE", key, hold->lease_ms), seen) ? TRY_TAKEN : TRY_FAILED;

@@ -1,10 +1,10 @@
 /*
- * nested - different locks in turn by one thread: the buyer, the item, the buyer again, given back
- * in the opposite order. (Article 002.)
+ * nested - one thread acquires three locks in turn, on the buyer, the item and the buyer again, and
+ * releases them in reverse order. (Article 002.)
  *
- * The lock on the buyer keeps one user's requests apart, that on the item everybody's. The third
- * acquisition is a re-entry: it finds the first one alive and asks Redis nothing. A lock that
- * somebody else has fails the buyer at once, as in the article, unless wait_ms says otherwise.
+ * The lock on the buyer serializes the requests of one user, the lock on the item those of all
+ * users. The third acquisition re-enters the first lock and sends nothing to Redis. If another
+ * holder has a lock, the buyer is refused at once, as in the article, unless wait_ms is set.
  */
 #include <stdio.h>
 

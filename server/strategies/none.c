@@ -1,8 +1,8 @@
 /*
- * none - no lock at all: the baseline, and the reason for all the others.
+ * none - no lock: the baseline, which shows why the others exist.
  *
- * Two buyers who read the stock at the same time both write back the same number. One of the two
- * sales is then missing from the stock, and in the end more is sold than there was.
+ * Two buyers who read the stock at the same time write back the same number. The stock then lacks
+ * one of the two sales (a lost update), and in the end the sale is oversold.
  */
 #include "server/selling/read_then_write.h"
 #include "server/selling/strategy.h"

@@ -1,9 +1,9 @@
 /*
  * pubsub - Redisson's lock: its hash, its channel, its watchdog. (Article 001, the second half.)
  *
- * Release is broadcast to all processes, and one waiter of each asks: one gets the lock, the others
- * asked in vain. It wakes faster than polling, and costs Redis a question from every process that
- * waits at every release.
+ * Each release is published to all processes, and one waiter per process then tries to acquire the
+ * lock. One of them succeeds, the others try in vain. Waiters wake faster than by polling, but each
+ * release costs Redis one call from every waiting process (a thundering herd).
  */
 #include "server/selling/locked_section.h"
 

@@ -1,9 +1,9 @@
 /*
- * redlock - the lock counts when a majority of independent servers granted it. (Where article 003
- * points for clusters; the algorithm is Redis's own "Redlock".)
+ * redlock - a lock is acquired when a majority of independent servers grants it. (Article 003
+ * recommends it for clusters; the algorithm is Redis's own "Redlock".)
  *
- * No server's loss gives the lock away, as a failover to a late replica does. It still is a bet on
- * time, and it has no fence: no single server could issue one.
+ * The loss of one server does not free the lock, as a failover to a lagging replica does. But its
+ * safety still depends on timing, and it has no fence, because no single server could issue one.
  */
 #include "server/base/log.h"
 #include "server/selling/locked_section.h"

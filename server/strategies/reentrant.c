@@ -1,8 +1,8 @@
 /*
  * reentrant - a hash owner -> 1, renewed in the background. (Article 001, the hand-made lock.)
  *
- * A buyer that finds the lock taken sleeps 50 ms and asks again, and again: whoever happens to ask
- * at the right moment gets it, so some starve while others buy in a row.
+ * A buyer that finds the lock held polls every 50 ms. The first poll after a release gets the lock,
+ * whoever has waited longest: some buyers starve while others buy several times in a row.
  */
 #include "server/selling/locked_section.h"
 

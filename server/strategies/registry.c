@@ -1,5 +1,5 @@
-/* registry.c - the strategies in the order of their places: list.h, which the build makes, has a
- * line STRATEGY(name, "explanation") for each other file of this folder. */
+/* registry.c - the strategies, sorted by place. The build makes list.h, with a line
+ * STRATEGY(name, "explanation") for each other file of this folder. */
 #include "server/strategies/registry.h"
 
 #include <pthread.h>

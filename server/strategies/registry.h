@@ -1,6 +1,6 @@
 /*
  * registry.h - all strategies. The build makes the list from the files in this folder, and puts the
- * names into openapi.json. Whoever needs more of one, the tests' matrix too, reads its descriptor.
+ * names into openapi.json. Everything else, also in the tests' matrix, comes from the descriptors.
  */
 #ifndef FLASHSALE_REGISTRY_H
 #define FLASHSALE_REGISTRY_H
@@ -13,10 +13,10 @@ const fs_strategy *const *strategy_list(void);
 /* NULL: no such strategy. */
 const fs_strategy *strategy_find(const char *name);
 
-/* One of these in a paragraph: what its file begins with. */
+/* Explains one of them in a paragraph: the comment that opens its file. */
 const char *strategy_explanation(const fs_strategy *strategy);
 
-/* The one that sells when none is named. */
+/* The default. */
 const fs_strategy *strategy_standard(void);
 
 /* All names in one line, "none, setnx, ...", for error texts. */

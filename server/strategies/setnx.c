@@ -1,9 +1,9 @@
 /*
  * setnx - SET NAME token NX PX lease; released by compare-and-delete. (Article 003.)
  *
- * A buyer that finds the lock taken is refused at once, as the article has it; with wait_ms it
- * asks again every few milliseconds. Nothing renews the lease: a section that outlasts it goes on
- * unprotected, and without knowing.
+ * A buyer that finds the lock held is refused at once, as in the article; with wait_ms it polls
+ * every few milliseconds. The lease is not renewed: a critical section that outlasts it continues
+ * without protection, and does not notice.
  */
 #include "server/selling/locked_section.h"
 

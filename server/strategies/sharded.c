@@ -1,39 +1,37 @@
 /*
- * sharded - the stock in segments, each with a lock of its own and sold as `combined` sells.
- * (Article 000's closing remark; over the servers of a cluster the segments spread by their tags.)
+ * sharded - the stock is split into segments, each with its own lock and sold as `combined` sells.
+ * (Article 000's closing remark. In a cluster the tags spread the segments over the servers.)
  *
- * A request starts at the segment that its id hashes to and walks the ring in fixed order; it goes
- * on only after a definite "sold out", in a replicated sale one that the replicas have. A retry has
- * the same id, so it walks the same way and meets its first record before anything else could be
- * sold to it. Where it is stopped on its way,
- * because the sale is over or the request void, it still may have an order further on. No stock
- * moves between segments, so a large quantity can be refused although the segments together have
- * enough.
+ * A request starts at the segment that its id hashes to, and walks the ring in a fixed order. It
+ * goes on only after a definite "sold out", which in a replicated sale the replicas must have. A
+ * retry has the same id, so it walks the same way and meets its first record before it can buy
+ * anything else. If the sale is over or the request is void, the walk stops early, and an order may
+ * still exist in a later segment: then all segments are searched. No stock moves between segments,
+ * so a large quantity can be refused although the segments together have enough.
  *
- * A segment whose server is away is answered for by nobody: its buyers are refused, the others are
- * sold to. A damaged one stops the whole sale (sale/sale_state.h).
+ * While the server of a segment is away, buyers who meet that segment are refused; others still
+ * buy. A damaged segment stops the whole sale (sale/sale_state.h).
  */
 #include "server/selling/batch_section.h"
 #include "server/store/ledger.h"
 
-/* A refusal that does not tell whether there is an order: in the segment that said it there is
- * none. What is void in one segment is made so in all, for the answer was, or will be, given for
- * good. */
+/* The segment that refused has no order, but another one may have it. A request that is void in one
+ * segment is made void in all, because that answer is final. */
 static void look_in_all(const open_sale *sale, const purchase *request, purchase_result *result)
 {
     ledger_how how = result->outcome == BUY_VOID ? LEDGER_VOID : LEDGER_LOOK;
     ledger_answer(sale->store, &sale->terms, request, how, result);
 }
 
-/* Nothing was said to this thread. */
+/* Refuses without a call to Redis, so there is no error of Redis to quote. */
 static void refuse(purchase_result *result, purchase_outcome missing)
 {
     purchase_answer(result, missing);
     result->redis[0] = '\0';
 }
 
-/* A failover of the segment's server may bring units back that were sold there: a retry would buy
- * them, whatever it has further on. */
+/* A failover of the segment's server may undo sales there. A retry would then buy those units,
+ * although it may have an order in a later segment. */
 static bool may_come_back(const open_sale *sale, const purchase_result *result)
 {
     return sale->terms.durability == DURABILITY_REPLICATED && result->outcome == BUY_SOLD_OUT &&

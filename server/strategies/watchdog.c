@@ -1,9 +1,9 @@
 /*
- * watchdog - SET NX and a renewing task a lock, timed as article 000 times it: the first renewal
- * after a tenth of the lease (1 s of 10), then one every half (5 s), each adding a whole lease to
- * what is left. So the time to live grows and grows: a holder that dies late leaves a lock that
- * nobody gets for a long while. That is the article's, and why it lives here and not in the
- * library.
+ * watchdog - SET NX, and one renewing task per lock with the timing of article 000: the first
+ * renewal after a tenth of the lease (1 s of 10), then one every half (5 s). Each renewal adds a
+ * whole lease to the time that is left, so the time to live keeps growing. If a holder dies late,
+ * its lock blocks all others for a long time. This flaw is the article's; so the code is here and
+ * not in the library.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static bool renew(timed_hold *hold)
 
 static void release(timed_hold *hold)
 {
-    timed_script(hold, &deletion, WORDS(hold->value)); /* failing that, the lease ends it */
+    timed_script(hold, &deletion, WORDS(hold->value)); /* if this fails, the lease ends the lock */
 }
 
 const fs_strategy strategy_watchdog = {

@@ -1,4 +1,4 @@
--- Deletes the lock if it is mine. (The article deletes without looking: a defect, not rebuilt.)
+-- Deletes the lock if it is mine. (The article deletes it unchecked; that defect is not copied.)
 -- KEYS  1 the lock
 -- ARGV  1 my token
 -- Reply 1 = deleted, 0 = not mine (any more)

@@ -1,4 +1,4 @@
--- Article 000's renewal: if the lock still is mine, what is left of its time plus a whole lease.
+-- Article 000's renewal: if the lock is still mine, adds a whole lease to its time to live.
 -- KEYS  1 the lock
 -- ARGV  1 my token  2 lease, ms
 -- Reply 1 = renewed, 0 = not mine (any more)
