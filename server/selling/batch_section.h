@@ -1,10 +1,10 @@
 /*
- * batch_section.h - the frame of the strategies that sell to everybody waiting in this process at
- * once.
+ * batch_section.h - the frame of the strategies with group commit: one call sells to all buyers who
+ * wait in this process.
  *
- * Whoever leads a segment's batch takes the segment's lock, if the strategy's descriptor has one,
- * and sells with one script. Under a lock that is the guarded one, and the same call gives the lock
- * to the next process in the queue.
+ * The leader of a segment's batch acquires the segment's lock, if the strategy's descriptor has
+ * one, and sells with one script. Under a lock the script is guarded, and the same call hands the
+ * lock to the next process in the queue.
  */
 #ifndef FLASHSALE_BATCH_SECTION_H
 #define FLASHSALE_BATCH_SECTION_H

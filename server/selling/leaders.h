@@ -1,29 +1,28 @@
 /*
- * leaders.h - the threads that lead batches, shared by all batches of the process.
+ * leaders.h - the threads that lead batches: a pool shared by all batches of the process.
  *
  *     batch with buyers ----.
- *     batch with buyers -----+---> a leader each, for as long as buyers come
- *     batch, nobody there         none
- *     batch, nobody there         none
+ *     batch with buyers -----+---> one leader each, while buyers come
+ *     batch without buyers        none
+ *     batch without buyers        none
  *
- * A leader that has nothing to do any more stays for a moment, in case another batch needs it, and
- * then ends. So there are never more leaders than batches with buyers at a time, however many items
- * are on sale, and under load nobody waits for a thread to start.
+ * An idle leader stays for a moment in case another batch needs it, and then ends. So there are
+ * never more leaders than there were batches with buyers at one time, however many items are on
+ * sale; and under load no buyer waits for a thread to start.
  */
 #ifndef FLASHSALE_LEADERS_H
 #define FLASHSALE_LEADERS_H
 
 #include <stdbool.h>
 
-/* What a leader is to do. In the caller's memory until `run` has been called. */
+/* A task for a leader. The caller keeps it in memory until `run` has been called. */
 typedef struct leader_task {
     struct leader_task *next;
     void (*run)(void *arg);
     void *arg;
 } leader_task;
 
-/* Has a leader run it at once, whatever the others do meanwhile. False: there is none free, and no
- * thread for a new one. */
+/* Runs the task on a leader at once. False: no leader is free, and no thread could be started. */
 bool leaders_run(leader_task *task);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * locked_section.h - the frame of the strategies that sell under one lock of libdlock a sale.
+ * locked_section.h - the frame of the strategies that sell under one lock of libdlock per sale.
  *
- * They all have the same shape, so that what differs is all that one sees: take the lock, sell,
- * give it back. The lock's options stand in the strategy's descriptor.
+ * All have the same shape, so that only their differences show: acquire the lock, sell, release it.
+ * The strategy's descriptor has the lock's options.
  */
 #ifndef FLASHSALE_LOCKED_SECTION_H
 #define FLASHSALE_LOCKED_SECTION_H
@@ -13,12 +13,12 @@
 int locked_section_open(const open_sale *sale, void **ret, char *err, size_t err_len);
 void locked_section_close(void *lock);
 
-/* A strategy's buy(), as the articles have it: take the lock; read the stock, write it back;
- * release. The lock alone keeps it right. */
+/* A strategy's buy(), as in the articles: acquire the lock, read the stock, write it back, release.
+ * Correct only while the lock is held. */
 void locked_section_buy(const open_sale *sale, void *lock, const purchase *request,
                         purchase_result *result);
 
-/* Takes a lock for the buyer, who waits for it as long as the sale says and the deadline allows.
+/* Acquires a lock for the buyer; waits for the sale's wait_ms, but not beyond the deadline.
  * False: `result` says why not. */
 bool locked_section_take(const open_sale *sale, dlock_lock *lock, const purchase *request,
                          dlock_hold **ret, purchase_result *result);

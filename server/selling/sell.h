@@ -1,18 +1,17 @@
 /*
- * sell.h - the one script that sells: for one buyer or many, behind a lock's guard or without.
+ * sell.h - the script that sells, to one buyer or many, with or without a lock's guard.
  *
- * The script decides and writes in one step, so nothing can come between. With a hold, the lock
- * library's guard runs it only if that hold still is the owner and its fence the last one issued.
+ * The script decides and writes atomically. With a hold, the lock library's guard runs it only if
+ * that hold is still the owner and its fence is the last one issued.
  *
- * Whoever confirms or cancels is a buyer here, too: in a sale with reservations (reservations.h).
+ * In a sale with reservations (reservations.h), a request to confirm or cancel is a "buyer" too.
  */
 #ifndef FLASHSALE_SELL_H
 #define FLASHSALE_SELL_H
 
 #include "server/selling/open_sale.h"
 
-/* Buyers one call may have: so many orders fit into one Lua call, and take Redis about a
- * millisecond. */
+/* The most buyers per call. So many orders fit into one Lua call, and take Redis about 1 ms. */
 #define SELL_MAX 128
 
 typedef struct sell_buyer {
@@ -20,19 +19,18 @@ typedef struct sell_buyer {
     purchase_result *result; /* where the answer goes (borrowed) */
 } sell_buyer;
 
-/* The lock under which is sold; all-zero: none. */
+/* The lock to sell under; all-zero: none. */
 typedef struct sell_lock {
-    dlock_hold *hold; /* held; BUY_STALE for everybody when the guard refuses it. dlock_release() is
-                         due afterwards in any case */
-    bool release; /* the call gives the hold back as well. Only then replicas are waited for: not
-                     while the lock is held */
-    dlock_lock *free; /* not held: the call takes it, sells and gives it back */
+    dlock_hold *hold; /* held; if the guard refuses it, all buyers get BUY_STALE. Always call
+                         dlock_release() afterwards */
+    bool release; /* the call also releases the hold. Only then it waits for replicas, never while
+                     the lock is held */
+    dlock_lock *free; /* not held: the call acquires it, sells and releases it */
 } sell_lock;
 
-/* Sells from the stock under `keys` to `count` buyers, up to SELL_MAX, in their order; in a sale
- * with reservations the units of those that are over return first, also where there is no buyer.
- * Every result is filled in when it returns, by `deadline` at the latest. False: somebody has the
- * `free` lock or waits for it, and nothing was done; take it, then. */
+/* Sells from the stock under `keys` to `count` buyers, up to SELL_MAX, in their order. Units of
+ * expired reservations return first, even if there are no buyers. Fills in every result by
+ * `deadline`. False: the `free` lock is held or has waiters, and nothing was done: acquire it. */
 bool sell(const open_sale *sale, const sale_keys *keys, sell_lock lock, const sell_buyer *buyers,
           int count, dlock_time deadline);
 

@@ -1,9 +1,9 @@
 /*
- * timed_section.h - the frame of the strategies whose lock is the article's own, made of plain
- * commands and renewed by a timer.
+ * timed_section.h - the frame of the strategies that build their article's lock from plain commands
+ * and renew it by a timer.
  *
- * As locked_section.h: take the lock, sell, give it back. How that is done stands in the
- * strategy's descriptor as a `timed_lock`: three steps, and when a renewal is due.
+ * As in locked_section.h: acquire the lock, sell, release it. The strategy's descriptor defines the
+ * lock as a `timed_lock`: its three steps, and when renewals are due.
  */
 #ifndef FLASHSALE_TIMED_SECTION_H
 #define FLASHSALE_TIMED_SECTION_H
@@ -15,13 +15,13 @@
 
 #define TIMED_IO_MS 1000 /* for a renewal, and for a release */
 
-/* One buyer's lock, while it is asked for and held. */
+/* One buyer's lock, from the first try to its release. */
 typedef struct timed_hold {
     const open_sale *sale;
-    dlock_time deadline; /* of the step that runs */
+    dlock_time deadline; /* of the current step */
     char lease_ms[24];   /* as a word of a command */
-    char value[192];     /* the lock's, as we believe it stands in Redis; at first a token that no
-                            other hold has */
+    char value[192];     /* the lock's value in Redis, as far as we know; at first a token that is
+                            unique to this hold */
     int renewals;        /* so far */
     atomic_bool lost;    /* a renewal failed */
     wheel_timer timer;
@@ -30,20 +30,21 @@ typedef struct timed_hold {
 typedef enum timed_try { TRY_TAKEN, TRY_HELD, TRY_FAILED } timed_try;
 
 typedef struct timed_lock {
-    int tenths[2];     /* of the lease: until the first renewal, and from one to the next */
+    int tenths[2];     /* of the lease: until the first renewal, and between renewals */
     int renewals_most; /* 0 = any number */
-    bool loss_cancels; /* what is not yet written when a renewal fails, is not written any more */
+    bool loss_cancels; /* after a failed renewal nothing more is written */
 
     timed_try (*try)(timed_hold *hold);
-    bool (*renew)(timed_hold *hold); /* false: the lock is not ours, or nobody knows */
+    bool (*renew)(timed_hold *hold); /* false: the lock is not ours, or this is unknown */
     void (*release)(timed_hold *hold);
 } timed_lock;
 
-/* For the steps. Runs a command; its reply as a word, "" = nothing. False: no answer; logged. */
+/* For the steps. Runs a command; ret gets its reply as a word, "" = nil. False: no answer; logged.
+ */
 bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24]);
 
-/* Likewise. Runs a script on the lock's key, TIMED_SCRIPT(its name, its text); its number, -1 = no
- * answer; logged. */
+/* For the steps. Runs a script, TIMED_SCRIPT(name, text), on the lock's key, and returns its
+ * number; -1 = no answer; logged. */
 int timed_script(const timed_hold *hold, dlock_script *script, const char *const *arguments);
 #define TIMED_SCRIPT(name, body) DLOCK_SCRIPT(name, "#!lua flags=allow-oom\n" body)
 

@@ -1,15 +1,15 @@
 /*
- * transaction.h - the frame of the strategies that write by WATCH, MULTI and EXEC.
+ * transaction.h - the frame of the strategies with optimistic locking: WATCH, MULTI and EXEC.
  *
- *     if (!transaction_begin(&t, sale, request, &left, result))      WATCH, MULTI, and a look
+ *     if (!transaction_begin(&t, sale, request, &left, result))      WATCH, MULTI, a look
  *         return;
  *     transaction_add(&t, WORDS("INCRBY", sale->keys->stock, "-1"));
  *     transaction_commit(&t, left);                                  the order, EXEC
  *
- * Nothing is written when a key of the sale has changed since WATCH (BUY_STALE: checkout.c tries
- * again) or Redis refuses a command. The order is recorded by a script inside the transaction,
- * which looks at epoch, halt, earlier order and not_after, and undoes that INCRBY when it refuses.
- * So such a strategy is `guarded`.
+ * Nothing is written if a key of the sale has changed since WATCH (BUY_STALE: checkout.c retries)
+ * or if Redis refuses a command. A script inside the transaction records the order. It checks
+ * epoch, halt, earlier order and not_after, and undoes the INCRBY if it refuses. So such a strategy
+ * is `guarded`.
  */
 #ifndef FLASHSALE_TRANSACTION_H
 #define FLASHSALE_TRANSACTION_H
@@ -20,11 +20,11 @@ typedef struct transaction {
     const open_sale *sale;
     const purchase *request;
     purchase_result *result;
-    dlock_redis_conn *conn; /* the pool's: to an admitted run of the server that has the keys */
-    int added;              /* commands that are not sent yet, 14 at most */
+    dlock_redis_conn *conn; /* from the pool, to an admitted run of the keys' server */
+    int added;              /* commands not sent yet, at most 14 */
 } transaction;
 
-/* True: `left` would be left, and transaction_commit() is due. False: answered. */
+/* True: `left` units would be left; call transaction_commit(). False: `result` is the answer. */
 bool transaction_begin(transaction *t, const open_sale *sale, const purchase *request,
                        int64_t *left, purchase_result *result);
 void transaction_add(transaction *t, const char *const *words);

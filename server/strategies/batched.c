@@ -6,9 +6,9 @@
 
 const fs_strategy strategy_batched = {
     .name = "batched",
-    .summary = "one script sells for everybody waiting in the process; no lock",
+    .summary = "one script sells to all buyers who wait in the process; no lock",
     .source = "control",
-    .weakness = "only what fits into a script can be sold so",
+    .weakness = "all checks must fit into a script",
     .place = 13,
     .replayable = true,
     .guarded = true,

@@ -10,9 +10,9 @@
 
 const fs_strategy strategy_combined = {
     .name = "combined",
-    .summary = "the holder of the fair lock sells for all who wait in its process, in one write",
+    .summary = "the holder of the fair lock sells to all who wait in its process, in one write",
     .source = "ours: fenced + combining",
-    .weakness = "a buyer waits for its batch; at a low load that gains nothing",
+    .weakness = "a buyer waits for its batch; batches gain nothing at low load",
     .place = 11,
     .locked = true,
     .renews = true,

@@ -62,7 +62,7 @@ const fs_strategy strategy_getset = {
     .name = "getset",
     .summary = "SETNX of an expiry time, GETSET once it has passed; extended on a timer wheel",
     .source = "article 004",
-    .weakness = "the loser of a race overwrites the winner's value; not renewed for ever; "
+    .weakness = "the loser of a race overwrites the winner's value; renewed three times at most; "
                 "oversells when a holder stops or a write comes late",
     .place = 4,
     .locked = true,

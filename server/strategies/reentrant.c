@@ -10,7 +10,7 @@ const fs_strategy strategy_reentrant = {
     .name = "reentrant",
     .summary = "a hash with the owner; waiters ask every 50 ms; renewed every lease / 3",
     .source = "article 001, hand-made",
-    .weakness = "the lock lies idle until somebody asks; unfair; "
+    .weakness = "the lock is idle until a waiter polls; unfair; "
                 "oversells when a holder stops or a write comes late",
     .place = 5,
     .locked = true,

@@ -45,7 +45,7 @@ const fs_strategy strategy_watchdog = {
     .name = "watchdog",
     .summary = "SET NX; a task renews it by what is left plus a lease",
     .source = "article 000",
-    .weakness = "the lock of a holder that died late stays for long; "
+    .weakness = "the lock of a holder that dies late blocks others for long; "
                 "oversells when a holder stops or a write comes late",
     .place = 3,
     .locked = true,
