@@ -1,6 +1,6 @@
 /*
- * quorum.h - the independent servers of strategy redlock (--redlock), and how many of them answer:
- * for log, metrics and /readyz. Buyers ask them through the lock library.
+ * quorum.h - the independent servers of strategy redlock (--redlock), and how many of them answer,
+ * for log, metrics and /readyz. Buyers use them through the lock library.
  */
 #ifndef FLASHSALE_QUORUM_H
 #define FLASHSALE_QUORUM_H
@@ -14,21 +14,21 @@ enum { QUORUM_SERVERS_MAX = 16 };
 
 typedef struct redis_quorum {
     dlock_redis *servers[QUORUM_SERVERS_MAX];
-    int len;              /* 0 = none was given: redlock uses the sale's own server alone */
+    int len;              /* 0 = none given: redlock uses only the sale's own server */
     atomic_int answering; /* at the last look; two addresses of one server count once */
-    bool same;            /* the rest: the looks' alone. Two addresses were of one server, ... */
-    bool lost;            /* ... no majority answered, at the last look */
+    bool same; /* this and the rest are for the looks alone: two addresses of one server */
+    bool lost; /* no majority answered at the last look */
     ticker *looks;
 } redis_quorum;
 
-/* `urls`: comma-separated, NULL or "" = none; `sale_url`: where the sales are. Neither connects nor
- * looks. 0, or -1 and a sentence in err, without user and password. What can work but is probably
- * not meant is a warning in the log. */
+/* `urls`: comma-separated, NULL or "" = none; `sale_url`: where the sales are. Does not connect. 0,
+ * or -1 and a sentence in err, without user and password. Logs a warning for settings that work but
+ * are probably a mistake. */
 int quorum_open(redis_quorum *q, const char *urls, const char *sale_url, char *err, size_t err_len);
 void quorum_close(redis_quorum *q); /* of zeroes, too */
 
-/* Begins to look at them every second; a line in the log when the majority is lost, or back. False:
- * out of memory or threads. Without servers there is nothing to do. */
+/* Starts to look at them every second; logs when the majority is lost or back. Without servers it
+ * does nothing. False: out of memory or threads. */
 bool quorum_watch(redis_quorum *q);
 
 /* Whether no majority answered at the last look. */

@@ -1,20 +1,20 @@
 /*
- * epochs.h - the history of a ledger, by which it is compared (server/README.md, "When Redis has
- * lost data").
+ * epochs.h - failover epochs: the history of a ledger (server/README.md, "When Redis has lost
+ * data").
  *
- * A length does not tell one history from another: after a split brain the side that is left may be
- * longer than what was lost. So a ledger is written in epochs. An epoch has a random name and
- * begins with an order number. Each run of a server that is written to begins a new one, and so
- * does each resumption of a halted sale. Who knows order 1500 of an epoch that ends with 900 in the
- * ledger that is left knows that 600 orders are lost.
+ * The length of a ledger does not identify its history: after a split brain the surviving side may
+ * be longer than what was lost. So a ledger consists of epochs. An epoch has a random name and
+ * begins with an order number. Each run of a server that is written to begins an epoch, and so does
+ * each resumption of a halted sale. A process that has seen order 1500 of an epoch which ends with
+ * 900 in the surviving ledger knows that 600 orders are lost.
  *
- * In Redis they are one string beside the ledger, the newest first, then the run of the server that
- * began the newest:
+ * Redis keeps the epochs in one string beside the ledger, newest first, followed by the run of the
+ * server that began the newest:
  *
  *     <epoch> <first number> [<epoch> <first number> ...] <run>
  *
- * The scripts that sell compare the first word, and refuse ("epoch") whoever writes under another.
- * An epoch without orders is not kept when the next one begins.
+ * The scripts that sell compare the first word, and answer "epoch" to a writer under another one.
+ * When an epoch begins, the one before is dropped if it has no orders.
  */
 #ifndef FLASHSALE_EPOCHS_H
 #define FLASHSALE_EPOCHS_H
@@ -23,24 +23,24 @@
 #include "server/store/store.h"
 
 #define EPOCH_LEN      12
-#define EPOCHS_NONE    "------------ 0 -" /* under which nothing is written */
+#define EPOCHS_NONE    "------------ 0 -" /* no write is made under it */
 #define EPOCHS_DAMAGED "damaged epochs"   /* as the scripts say it */
 
 typedef struct epoch_row {
     char name[EPOCH_LEN + 1];
-    int64_t first; /* the order number that it begins with */
+    int64_t first; /* its first order number */
 } epoch_row;
 
-/* The row at `at`, which is the whole text or what this has returned. NULL: there is no more. */
+/* Reads the row at `at`: the text, or what this has returned. NULL: there are no more rows. */
 const char *epochs_next(const char *at, epoch_row *ret);
 
-/* Whether a text has this form, for a ledger of so many orders. */
+/* Whether a text has this form and fits a ledger of so many orders. */
 bool epochs_ok(const char *text, int64_t orders);
 
 /* The last number of an epoch in a ledger of so many orders; -1: the ledger does not have it. */
 int64_t epochs_last(const char *text, int64_t orders, const char *epoch);
 
-/* Whether the newest epoch was begun by this run of the server (server_run_name()). */
+/* Whether this run of the server (server_run_name()) began the newest epoch. */
 bool epochs_are_of(const char *text, const char *run);
 
 /* A random name. False: the system has no random bytes. */
@@ -50,9 +50,8 @@ bool epoch_make(char ret[EPOCH_LEN + 1]);
 #define EPOCHS_FIRST_MAX 64
 bool epochs_first(fs_store *store, const char *key, char ret[EPOCHS_FIRST_MAX]);
 
-/* Begins another epoch in the ledger of the sale in force, unless its epochs are not `seen` any
- * more. The text that stands there then, for the caller to free. NULL: not answered, or nothing can
- * be begun there now. */
+/* Begins an epoch in the ledger of the sale in force, if its epochs are still `seen`. Returns the
+ * text in Redis after that, which the caller frees. NULL: no answer, or no epoch can begin now. */
 redisReply *epochs_begin(fs_store *store, const sale_keys *keys, const char *sale, const char *seen,
                          const char *run, dlock_time deadline);
 

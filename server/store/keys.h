@@ -1,9 +1,9 @@
 /*
  * keys.h - the names of a sale's keys in Redis.
  *
- * Stock, orders and lock lie in one Redis slot, so that one script can see all of it. A sale has
- * one such set of keys, tagged {item}; a sharded sale has one a segment, tagged {item#k}, and no
- * script ever needs two of them.
+ * Stock, orders and lock share one Redis slot, so one script can use all of them. A sale has one
+ * such set of keys, tagged {item}; a sharded sale has one per segment, tagged {item#k}. No script
+ * uses two sets.
  */
 #ifndef FLASHSALE_KEYS_H
 #define FLASHSALE_KEYS_H
@@ -13,15 +13,15 @@
 
 #define KEY_MAX 192
 
-/* A sale that has ended is kept for so long, its orders too. */
+/* How long an ended sale and its orders are kept. */
 #define TERMS_KEPT_S (24 * 3600)
 
-/* The tag of the item itself: of a sale that is not sharded, and of every sale's terms. */
+/* The item's own tag. It has every sale's terms, and all of a sale that is not sharded. */
 #define SEGMENT_NONE (-1)
 
 typedef struct sale_keys {
     int segment;           /* 0 unless the sale is sharded */
-    char current[KEY_MAX]; /* fs:{tag}:sale          string: the sale in force, or a halt's words */
+    char current[KEY_MAX]; /* fs:{tag}:sale          string: the sale in force, or a halt */
     char latest[KEY_MAX];  /* fs:{tag}:latest        string: the latest sale ever started */
     char base[KEY_MAX];    /* fs:{tag}:<sale> */
     char cfg[KEY_MAX];     /* fs:{tag}:<sale>:cfg    hash: the sale's terms */
@@ -36,17 +36,17 @@ typedef struct sale_keys {
     char buckets[KEY_MAX];  /* fs:{tag}:<sale>:buckets  sorted set: the ends that there are */
     char moves[KEY_MAX];    /* fs:{tag}:<sale>:moves    list: what became of reservations */
     char lost[KEY_MAX]; /* fs:{tag}:<sale>:lost   hash: orders that Redis has forgotten (halt.h) */
-    char lock[KEY_MAX]; /* fs:{tag}:<sale>:lock   the lock; its kind is the strategy's affair */
+    char lock[KEY_MAX]; /* fs:{tag}:<sale>:lock   the lock; the strategy determines its kind */
 } sale_keys;
 
-/* Fills in the names. `segment`: 0, 1, ... or SEGMENT_NONE. Of a sale without reservations. */
+/* Fills in the names for a sale without reservations. `segment`: 0, 1, ... or SEGMENT_NONE. */
 void keys_name(sale_keys *keys, const char *item, int segment, const char *sale);
 
-/* Appends the keys that a sale leaves behind in its slot when it is over, and returns how many
- * there are. Its lock ends by its own lease. */
+/* Appends the keys that an ended sale leaves in its slot, and returns their number. Its lock ends
+ * by its lease. */
 int keys_put_leftovers(dlock_args *args, const sale_keys *old);
 
-/* Sale ids are 14 hexadecimal digits, so that a later one is the larger text, too. */
+/* Sale ids are 14 hexadecimal digits, so they sort as texts by their start. */
 bool sale_id_ok(const char *text, size_t len);
 
 #endif

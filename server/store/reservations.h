@@ -1,35 +1,35 @@
 /*
- * reservations.h - how a sale keeps what is reserved: an order whose units are kept for its buyer
- * until it is confirmed, cancelled, or its time is over.
+ * reservations.h - how Redis keeps reservations: orders whose units are held for their buyer until
+ * they are confirmed or cancelled, or expire.
  *
- * At every moment the sale's first units are those left, reserved and sold; each script that writes
- * checks the sum. A reservation ends at a whole tenth of a second, its *bucket*, and units are
- * counted by bucket. So whoever meets a bucket that is over returns all of its units to the stock
- * at once, and it is gone: no unit returns twice, and no order is touched. An order's own state
- * follows from its record (purchase.h) and the time. A user's word is put right when it is asked.
+ * At every moment initial = remaining + reserved + sold; each script that writes checks the sum. A
+ * reservation ends at a whole tenth of a second, its *bucket*, and units are counted by bucket. The
+ * first script that meets an expired bucket returns all its units to the stock at once and deletes
+ * it. So no unit returns twice, and no order is changed. The state of an order follows from its
+ * record (purchase.h) and the time. A user's word is corrected when it is next read.
  *
- *     reserved   hash: "units" -> all that are reserved; "now" -> the latest moment by which
- *                anything was decided, in us; "settled" -> "<place> <epoch>" of the last move that
- *                is confirmed or cancelled, "0 -" = none is; <bucket> -> its units
- *     buckets    sorted set: <bucket>, by itself
+ *     reserved   hash: "units" -> all that are reserved; "now" -> the latest time that was
+ *                used for a decision, in us; "settled" -> "<place> <epoch>" of the last confirmed
+ *                or cancelled move, "0 -" = none; <bucket> -> its units
+ *     buckets    sorted set: <bucket>, scored by itself
  *     moves      list: "<what> <request, or bucket> <units> <time_us> <epoch>", where <what> is
  *                confirmed, cancelled, or expired (a bucket)
  *     users      <user> -> "<units sold>", then " <bucket>:<units>" for each reservation that may
- *                not be over
+ *                still be live
  *
- * A bucket is named by its end: tenths of a second since 1970 by Redis's clock. That clock may go
- * back when another server is promoted. So the time is never before "now": what a write has found
- * to be over is never live again, and no bucket returns before its time. Until the clock is there
- * again no reservation ends.
+ * A bucket is named by its end, in tenths of a second since 1970 by Redis's clock. That clock may
+ * go back when another server is promoted. So scripts never use a time before "now": a reservation
+ * that a write has found expired is never live again, and no bucket returns early. Until the clock
+ * has caught up no reservation expires.
  *
- * What was confirmed or cancelled is remembered as orders are (known_ledger.h): the last place of
- * such a move under each epoch. A Redis that has another move there, or none, has forgotten, and
- * the sale is halted. (A bucket whose return was forgotten returns again.)
+ * Instances remember confirms and cancels as they remember orders (known_ledger.h): the last place
+ * of such a move in each epoch. If Redis has another move there, or none, it has lost data, and the
+ * sale is halted. (If Redis has lost the return of a bucket, the bucket returns again.)
  */
 #ifndef FLASHSALE_RESERVATIONS_H
 #define FLASHSALE_RESERVATIONS_H
 
 #define BUCKET_US      100000
-#define RESERVE_MOST_S (12 * 3600) /* orders are kept for longer than that after their sale */
+#define RESERVE_MOST_S (12 * 3600) /* shorter than orders are kept after their sale */
 
 #endif

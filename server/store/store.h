@@ -1,8 +1,8 @@
 /*
- * store.h - this process's one way to Redis: connections, lock client, and what is known of each
- * server.
+ * store.h - this process's only access to Redis: connections, the lock client, and what is known of
+ * each server.
  *
- * Redis's clock is the only one that all instances share, each server's for the keys that it has.
+ * All instances share only Redis's clock: each server's clock, for the keys of that server.
  *
  * Any number of threads may use a store.
  */
@@ -19,8 +19,8 @@
 typedef struct fs_store {
     dlock_redis *redis;   /* pinned to a run of each server; see server_run.h */
     dlock_redis *looking; /* pinned to the run that is looked at: to compare, and to halt */
-    dlock_redis *asking;  /* the same servers, whichever run each is: to ask which */
-    dlock_redis *telling; /* pinned as the first: for what waits behind no buyer */
+    dlock_redis *asking;  /* not pinned: to ask which run each server is */
+    dlock_redis *telling; /* pinned as the first: for calls that must not queue behind buyers */
     dlock_client *locks;
     redis_quorum quorum;        /* of strategy redlock; see quorum.h */
     char instance[65];          /* this process's name, in every order it sells */
@@ -37,7 +37,7 @@ void store_close(fs_store *store);
 
 /* ---- the servers ----------------------------------------------------------------------------- */
 
-/* The node of a server's number; -1 = of a key for which no server is known: it is never well. */
+/* The node of the server with this number; -1 = of keys without a known server, never well. */
 static inline fs_node *store_node_at(fs_store *store, int server)
 {
     return &store->nodes[server + 1];
@@ -49,14 +49,14 @@ static inline fs_node *store_node(fs_store *store, const char *key)
     return store_node_at(store, dlock_redis_server_of(store->redis, key));
 }
 
-/* Whether keys are routed to the server now: not to one of a cluster that was left. */
+/* Whether keys are routed to the server now: not to one that has left its cluster. */
 static inline bool store_serves(const fs_store *store, int server)
 {
     return !dlock_redis_is_cluster(store->redis) || dlock_redis_serves(store->redis, server);
 }
 
-/* The server's number for the log. NULL: there is only one server, or the node stands for one that
- * is not known. */
+/* The server's number for the log. NULL: there is only one server, or the node stands for an
+ * unknown one. */
 const char *store_server_name(const fs_store *store, const fs_node *node);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ const char *store_server_name(const fs_store *store, const fs_node *node);
 /* Appends words to a command or to a script's, and returns how many. */
 int store_put(dlock_args *args, const char *const *words);
 
-/* Appends a number, or "" where there is none. */
+/* Appends a number, or "" if there is none. */
 void store_put_number(dlock_args *args, bool there, int64_t number);
 
 /* Runs one command whose second word is its key; the reply is the caller's. As
@@ -75,20 +75,20 @@ void store_put_number(dlock_args *args, bool there, int64_t number);
 dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,
                                   redisReply **ret);
 
-/* No question that only reads waits longer than this: a Redis that hangs is told from one that
- * works within the two seconds in which a buyer is to hear of it. */
+/* No read waits longer than this. So a Redis that hangs is noticed within the two seconds in which
+ * a buyer must hear of it. */
 #define STORE_READ_MS 1500
 
-/* The deadline of a read made for a request with `deadline`. */
+/* The deadline of a read for a request with `deadline`. */
 dlock_time store_read_deadline(dlock_time deadline);
 
-/* Runs a command that only reads. NULL: not answered by the deadline of a read; logged. */
+/* Runs a command that only reads. NULL: no answer by the deadline of a read; logged. */
 redisReply *store_read(fs_store *store, dlock_time deadline, const char *const *words);
 
-/* Whether a script can answer so. */
+/* Whether the reply has the form of the script's answers. */
 typedef bool store_fits(const redisReply *reply);
 
-/* Runs a script, and frees its words. NULL: not answered by the deadline as `fits` says. */
+/* Runs a script, and frees its words. NULL: by the deadline there was no answer that `fits`. */
 redisReply *store_eval(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
                        dlock_time deadline, store_fits *fits);
 
@@ -108,11 +108,11 @@ bool store_is_pairs(const redisReply *reply);
 /* The value behind a name in a reply of names and values; "" = there is none. */
 const char *store_field(const redisReply *pairs, const char *name);
 
-/* Logs that Redis failed us, with its last error, a line a second at most. `what` was tried, and
- * ended `how`. */
+/* Logs a failed call and Redis's last error, at most one line per second. `what` was tried; `how`
+ * it ended. */
 void store_log_failure(fs_store *store, const char *what, const char *how);
 
-/* The time of the server that has the key, in Unix microseconds. False: not answered. */
+/* The time of the key's server, in Unix microseconds. False: no answer. */
 bool store_time(fs_store *store, const char *key, dlock_time deadline, int64_t *ret);
 
 #endif
