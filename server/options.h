@@ -1,7 +1,7 @@
 /*
- * options.h - what flashsale can be told, on the command line or by FLASHSALE_ variables.
+ * options.h - flashsale's options, from the command line or FLASHSALE_ variables.
  *
- * The command line wins. An error names the option and says what would be accepted.
+ * The command line wins. An error names the option and the accepted values.
  */
 #ifndef FLASHSALE_OPTIONS_H
 #define FLASHSALE_OPTIONS_H
@@ -12,12 +12,12 @@ typedef struct fs_options {
     char listen[128];         /* one host:port */
     char redis[2048];         /* URL */
     char redlock[2048];       /* URLs, comma-separated; "" = none */
-    char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = made from host and port */
+    char name[IDENT_MAX + 1]; /* of this instance, in its orders; "" = from host and port */
     char admin_token_file[512];
     char admin_token[512]; /* from the environment only */
     char buyer_key_file[512];
     char require_token[4];  /* "yes" or "no" */
-    sale_request sale;      /* to be started if its item has none; no item: none */
+    sale_request sale;      /* to start if its item has none; no item: none */
     char allow_eviction[4]; /* "yes" or "no" */
     int64_t threads;
     int64_t drain_delay_s;
@@ -28,8 +28,8 @@ typedef struct fs_options {
 
 typedef enum options_answer {
     OPTIONS_RUN = 0,
-    OPTIONS_DONE, /* --help and the like: all said on stdout */
-    OPTIONS_BAD   /* said on stderr */
+    OPTIONS_DONE, /* --help and the like: printed on stdout */
+    OPTIONS_BAD   /* explained on stderr */
 } options_answer;
 
 options_answer options_read(fs_options *options, int argc, char **argv);

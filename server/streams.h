@@ -1,6 +1,6 @@
 /*
- * streams.h - answers that do not end: one thread sends to all viewers, on sockets that are taken
- * over from the HTTP server, which would give each a thread.
+ * streams.h - endless answers: one thread serves all viewers. It takes their sockets over from the
+ * HTTP server, which would need a thread for each.
  */
 #ifndef FLASHSALE_STREAMS_H
 #define FLASHSALE_STREAMS_H
@@ -15,8 +15,8 @@ streams *streams_start(fs_api *api);
 /* Ends all of them. NULL is allowed. */
 void streams_stop(streams *s);
 
-/* Tells the client of this socket about an item until it has gone, or takes nothing any more, then
- * closes the socket. False: no room; the socket stays the caller's. Any thread. */
+/* Streams an item's documents to the client of this socket until it closes or stops reading, then
+ * closes the socket. False: no room; the caller keeps the socket. Any thread. */
 bool streams_add(streams *s, int fd, const char *item);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * fail_point.h - named points at which a test can stop this process. For tests only.
  *
- * Compiled in with FAIL_POINTS=1, otherwise nothing. With the environment variable
- * FLASHSALE_FAIL_DIR naming a directory: a thread that reaches FAIL_POINT("in-section") while the
- * file "in-section" exists there takes that file away, so that only one thread stops, makes
- * "in-section.reached", and goes on once the test has made "in-section.go".
+ * They exist only in builds with FAIL_POINTS=1. The environment variable FLASHSALE_FAIL_DIR names a
+ * directory. If the file "in-section" exists there, a thread that reaches FAIL_POINT("in-section")
+ * removes it, so only one thread stops; creates "in-section.reached"; and continues when the test
+ * has created "in-section.go".
  */
 #ifndef FLASHSALE_FAIL_POINT_H
 #define FLASHSALE_FAIL_POINT_H

@@ -1,11 +1,11 @@
 /*
- * log.h - one line of JSON an event, on stderr.
+ * log.h - one line of JSON per event, on stderr.
  *
  *     log_event(LOG_INFO, "sale_started", "item", item, "sale", id, NULL);
  *     {"time":"2024-05-01T12:00:00.123Z","level":"info","event":"sale_started","item":...}
  *
- * For events that an operator wants to read: starts, stops, sales, losses, failures. A buy that
- * ends as it should is counted (metrics.h), not logged. Any thread may log; lines do not mix.
+ * It is for events that an operator needs: starts, stops, sales, losses, failures. A normal buy is
+ * counted (metrics.h), not logged. Any thread may log; lines do not mix.
  */
 #ifndef FLASHSALE_LOG_H
 #define FLASHSALE_LOG_H
@@ -15,8 +15,8 @@ typedef enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO } log_level;
 /* `event`, then pairs of name and text, then NULL. Texts are escaped; a NULL text is left out. */
 void log_event(log_level level, const char *event, ...) __attribute__((sentinel));
 
-/* The same for an event that may come thousands of times a second, a Redis that is down for one:
- * at most one line a second for each place that calls it, with the number of those left out. */
+/* The same for an event that may come thousands of times a second, such as a failed call to Redis:
+ * at most one line per second and call site, with the number of events left out. */
 #define LOG_SOME(level, event, ...)                                                                \
     do {                                                                                           \
         static log_gate gate_;                                                                     \

@@ -1,22 +1,22 @@
 /*
- * admission.h - a server that is another run than before, and when it may be written to.
+ * admission.h - when a new run of a server may be written to.
  *
- * Redis restarted, or another was promoted: it may be empty, or older. Once that is seen nothing is
- * sent to the run before any more (redis/server_run.h), nor to this one until its data is loaded,
- * and
+ * Redis was restarted, or another server was promoted: it may be empty or older. Once a process
+ * notices this, it sends nothing more to the old run (redis/server_run.h), and writes to the new
+ * run only after its data is loaded and
  *
- *   1. this process has compared its sales that have keys there, halted those that are behind, and
- * begun an epoch of this run in the others (sale_check.h). While it does so it objects, in a key of
- * that run's that all processes read;
- *   2. OBJECT_MS have passed since, in a cluster OBJECT_CLUSTER_MS, so that each of the others
- * could begin to object: one may have seen orders that this one has not. Or one of them has
- * admitted this run already, where there is one server: of a cluster only the last one is told;
- *   3. this process has compared once more, found the same run, and nobody objects.
+ *   1. this process has compared its sales with keys there, halted those that lack orders, and
+ * begun an epoch of this run in the others (sale_check.h). Meanwhile it objects, in a key on that
+ *      server that all processes read;
+ *   2. OBJECT_MS (in a cluster OBJECT_CLUSTER_MS) have passed, so each other process could object:
+ *      it may have seen orders that this one has not. With one server it is enough that another
+ *      process has already admitted this run; in a cluster the key names only the last run;
+ *   3. this process has compared again, the run is still the same, and no process objects.
  *
- * A process that has just been started has nothing to compare, and waits like the others.
+ * A process that was just started has nothing to compare, and waits like the others.
  *
- * Who is not done after OBJECT_MOST_MS objects no longer, so that the others may go on; it goes on
- * comparing before it writes anything itself. Who has died objects for OBJECTION_MS.
+ * A process that is not done after OBJECT_MOST_MS stops objecting, so the others may go on; it
+ * still compares before it writes itself. The objection of a dead process lasts OBJECTION_MS.
  */
 #ifndef FLASHSALE_ADMISSION_H
 #define FLASHSALE_ADMISSION_H
@@ -24,16 +24,16 @@
 #include "server/sale/sale_table.h"
 
 typedef struct admission {
-    char name[17];             /* of this process, among those that object */
-    char seen[RUN_ID_MAX + 1]; /* the run that is not admitted as yet; "" = none */
-    bool loaded;               /* it has been seen not to be loading */
-    dlock_time since;          /* when that was */
+    char name[17];             /* of this process, in the list of objections */
+    char seen[RUN_ID_MAX + 1]; /* the run that is not admitted yet; "" = none */
+    bool loaded;               /* its data */
+    dlock_time since;          /* when that was seen */
     bool compared;             /* all sales, once */
     bool gave_up;              /* objecting */
-    dlock_time objected;       /* when last */
+    dlock_time objected;       /* the last time */
 } admission;
 
-/* Looks at the server that the store is not connected to. True: it has been admitted just now. */
+/* Looks at a server whose run is not admitted. True: it was admitted just now. */
 bool admission_look(admission *a, fs_store *store, fs_node *node, sale_table *sales);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * feed_seen.h - how far the reader of a sale's orders is behind them, by its own questions: who
- * asks for what comes after an order has that order in its database.
+ * feed_seen.h - how far the reader of a sale's feed lags behind. Its questions tell: a reader that
+ * asks for what follows an order has that order in its database.
  *
- * Several may read, such as a check that begins at the first order. The one that is furthest on
- * counts, for as long as it asks. Any number of threads may use it.
+ * There may be several readers, such as a check that starts at the first order. The one that is
+ * furthest ahead counts, while it keeps asking. Any number of threads may use it.
  */
 #ifndef FLASHSALE_FEED_SEEN_H
 #define FLASHSALE_FEED_SEEN_H
@@ -12,17 +12,17 @@
 
 #define FEED_EVERY_SEGMENT (-1)
 
-/* A reader has all orders of the segment up to this number. With FEED_EVERY_SEGMENT and 0 it reads
- * a sale before this one. */
+/* Notes that a reader has all orders of the segment up to this number. FEED_EVERY_SEGMENT and 0: it
+ * still reads an earlier sale. */
 void sale_saw_feed(fs_sale *sale, int segment, int64_t orders);
 
 typedef struct feed_lag {
     int64_t orders;   /* that the reader has */
-    int64_t behind;   /* those that it does not have, of the sale's as they were seen last */
-    int64_t asked_us; /* since the last question, of the segments' the longest */
+    int64_t behind;   /* orders that it lacks, by the last look at the sale */
+    int64_t asked_us; /* since its last question; the longest of all segments */
 } feed_lag;
 
-/* False: nobody has asked within this time, or not for each segment, or the sale was not seen. */
+/* False: no reader asked for every segment within this time, or the sale was not looked at. */
 bool sale_feed_lag(const fs_sale *sale, int64_t within_ms, feed_lag *ret);
 
 #endif

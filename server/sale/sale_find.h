@@ -1,29 +1,29 @@
 /*
- * sale_find.h - an item's current sale: as the table has it, or as Redis says.
+ * sale_find.h - finds an item's current sale, in the table or in Redis.
  *
- * When Redis is asked, the sale goes on, it is damaged or halted, or another is taken up in its
- * place. One thread at a time asks about an item; the others wait for its answer.
+ * After a question to Redis the sale goes on, is damaged or halted, or another one is opened in its
+ * place. One thread at a time asks about an item; the others wait for its result.
  */
 #ifndef FLASHSALE_SALE_FIND_H
 #define FLASHSALE_SALE_FIND_H
 
 #include "server/sale/sale_table.h"
 
-/* The item's current sale, for use until sale_table_put(). Redis is asked, until the deadline,
- * about an item that is not known here; of a halted sale only by the keeper. */
+/* The item's current sale, to be given back by sale_table_put(). Asks Redis, until the deadline, if
+ * the item is not known here; about a halted sale only the keeper asks. */
 sale_status sale_find(sale_table *table, const char *item, dlock_time deadline, fs_sale **ret);
 
-/* Compares what is remembered of the item with what Redis has now (sale_check.h), and takes up the
- * sale that is in force. How it stands with that sale then. */
+/* Compares what is remembered of the item with Redis (sale_check.h), and opens the sale that is in
+ * force. Returns that sale's status. */
 sale_status sale_refresh(sale_table *table, const char *item, dlock_time deadline);
 
-/* The same for an item that is known to have a sale, also when Redis does not answer by the
- * deadline: then the keeper takes it up at its next look. So whoever has started or joined a sale
- * remembers it before anybody buys from it here, and is a witness when Redis forgets it. */
+/* The same for an item that is known to have a sale. If Redis does not answer by the deadline, the
+ * keeper opens the sale at its next look. So a process that started or joined a sale remembers it
+ * before its first buyer, and is a witness if Redis loses it. */
 sale_status sale_watch(sale_table *table, const char *item, dlock_time deadline);
 
-/* The same as a refresh, for a server that may not be written to as yet (fs_node.run_changed), when
- * no other sale is taken up. True: compared, and halted if need be. */
+/* As sale_refresh(), for a server that must not be written to yet (fs_node.run_changed); opens no
+ * other sale. True: compared, and halted if need be. */
 bool sale_compare(sale_table *table, const char *item, dlock_time deadline);
 
 #endif
