@@ -1,9 +1,9 @@
 /*
- * query.h - the parameters of a request: from its query, "item=P0001&user=u1", and from a body that
- * stands for one, a form or a flat JSON object.
+ * query.h - the parameters of a request, from its query, "item=P0001&user=u1", and from its body, a
+ * form or a flat JSON object.
  *
- * A route names the parameters that it knows. Any other is refused, and so is one that comes twice,
- * in whatever spelling and place: two readers might pick different ones.
+ * A route lists its parameters. Any other is refused; so is a repeated one, in any spelling and
+ * place, because two readers might use different values.
  */
 #ifndef FLASHSALE_QUERY_H
 #define FLASHSALE_QUERY_H
@@ -19,7 +19,7 @@ typedef enum query_status {
     QUERY_BAD /* too long, bad percent-encoding, or not of the form asked for */
 } query_status;
 
-/* A value in a query or a form may be either; JSON tells texts and numbers apart. */
+/* A value in a query or form may be text or number; JSON distinguishes them. */
 typedef enum query_kind { QUERY_WORD = 0, QUERY_JSON_TEXT, QUERY_JSON_NUMBER } query_kind;
 
 typedef struct query_param {
@@ -40,13 +40,13 @@ typedef struct fs_query {
  * none. */
 void query_init(fs_query *query, const char *const *names);
 
-/* Adds what text[0..len) has, "a=b&c=d" percent-encoded or a JSON object. A value that is malformed
- * in itself is no fault; it reads as QUERY_BAD. */
+/* Adds the parameters in text[0..len), "a=b&c=d" percent-encoded or a JSON object. A malformed
+ * value is no fault, but is read as QUERY_BAD. */
 json_fault query_add_words(fs_query *query, const char *text, size_t len);
 json_fault query_add_json(fs_query *query, const char *text, size_t len);
 
-/* The value of `name`, a text that is `ok`: an identifier or a user (text.h); NULL = any. `ret` has
- * room for the longest, IDENT_MAX + 1, USER_MAX + 1, QUERY_VALUE_MAX + 1. */
+/* The value of `name`, a text that passes `ok` (ident_ok or user_ok of text.h; NULL = any). `ret`
+ * has room for the longest: IDENT_MAX + 1, USER_MAX + 1, QUERY_VALUE_MAX + 1. */
 query_status query_word(const fs_query *query, const char *name,
                         bool (*ok)(const char *text, size_t len), char *ret);
 
@@ -54,17 +54,17 @@ query_status query_word(const fs_query *query, const char *name,
 query_status query_int(const fs_query *query, const char *name, int64_t least, int64_t most,
                        int64_t *ret);
 
-/* The request id in an Idempotency-Key, bare or in quotes (the IETF's draft). False: it is none. */
+/* The request id in an Idempotency-Key, bare or quoted (IETF draft). False: it is not one. */
 bool query_read_key(const char *header, char ret[IDENT_MAX + 1]);
 
-/* Whether a parameter was read. Otherwise it is refused with 400 and `code`: it must be `form`. */
+/* Whether a parameter was read. If not, refuses it with 400 and `code`: it must be `form`. */
 bool api_param_ok(query_status status, const char *code, const char *name, const char *form,
                   api_reply *reply);
 
 /* What an identifier is, for people. */
 #define IDENT_FORM "1 to 64 of [A-Za-z0-9_-]"
 
-/* Reads an identifier, "" where it is absent and not needed. False: refused. */
+/* Reads an identifier; "" if it is absent and not needed. False: refused. */
 bool api_read_ident(const fs_query *query, const char *name, const char *code, bool needed,
                     char ret[IDENT_MAX + 1], api_reply *reply);
 

@@ -1,7 +1,7 @@
 /*
  * request.h - the service without its transport: a request goes in, a reply (reply.h) comes out.
  *
- * Neither the router nor an endpoint ever sees a socket; http.c does.
+ * Only http.c uses sockets; the router and the endpoints do not.
  */
 #ifndef FLASHSALE_REQUEST_H
 #define FLASHSALE_REQUEST_H
@@ -13,7 +13,7 @@
 #include "server/metrics/metrics.h"
 #include "server/sale/sale_table.h"
 
-/* The headers that endpoints look at: values as sent, NULL = not sent (borrowed). */
+/* The headers that endpoints use: values as sent, NULL = not sent (borrowed). */
 typedef struct api_headers {
     const char *host;
     const char *origin;
@@ -23,11 +23,11 @@ typedef struct api_headers {
     const char *idempotency_key;
     const char *proxy_request; /* Flashsale-Request-Id */
     const char *content_type;
-    const char *accept; /* of several the last */
+    const char *accept; /* the last one, if there are several */
     const char *if_none_match;
 } api_headers;
 
-/* A client that another thread than the request's may be able to answer. */
+/* A client that a thread other than the request's may be able to answer. */
 typedef struct api_client {
     direct_answer direct; /* first; the endpoint gives it tell() */
     void *arg;            /* tell()'s */
@@ -37,12 +37,12 @@ typedef struct api_client {
 } api_client;
 
 typedef struct api_request {
-    dlock_time received;      /* the one moment that every deadline of the request counts from */
-    dlock_time deadline;      /* it is answered by then, if no sale says otherwise */
+    dlock_time received;      /* every deadline of the request counts from here */
+    dlock_time deadline;      /* of the answer, unless a sale sets another */
     const char *method;       /* HEAD comes as GET */
     const char *path;         /* percent-decoded */
     const char *query_string; /* as sent, without '?'; "" = none */
-    const fs_query *query;    /* the parameters that the route knows; set by the router */
+    const fs_query *query;    /* the route's parameters; set by the router */
     api_headers headers;
     const char *peer; /* the client's address */
     const char *body; /* NUL-terminated, but may contain NULs */
@@ -57,20 +57,20 @@ typedef struct fs_api {
     fs_metrics *metrics;
     const fs_auth *auth;
     fs_rate *rate;
-    dashboard *dashboard; /* set before `open` is */
-    const char *item;     /* that the live page shows when none is named */
-    int64_t max_quantity; /* units that one buy may ask for */
-    atomic_bool open;     /* false until the start is complete: all but /livez refuses */
-    atomic_bool refusing; /* not even selling */
+    dashboard *dashboard; /* set before `open` */
+    const char *item;     /* the default of the live page */
+    int64_t max_quantity; /* units per buy */
+    atomic_bool open;     /* false until the start is complete: until then only /livez answers */
+    atomic_bool refusing; /* it no longer sells either */
 } fs_api;
 
-/* Answers a request. `reply` is to be initialised with reply_init() and freed by the caller.
- * The request counts as in flight until api_done(), to be called once the reply is sent. */
+/* Answers a request. The caller initialises `reply` with reply_init(), frees it, and calls
+ * api_done() once it is sent: until then the request counts as in flight. */
 void api_handle(fs_api *api, const api_request *request, api_reply *reply);
 void api_done(fs_api *api);
 
-/* The next piece of a stream about an item; `out` is empty. Never waits. After DASHBOARD_OVER there
- * is nothing more to tell; who asks again is told why. */
+/* The next piece of an item's stream; `out` is empty. Never waits. DASHBOARD_OVER ends the stream;
+ * a new request then gets the reason. */
 dashboard_answer api_stream_next(fs_api *api, const char *item, fs_text *out);
 
 #endif

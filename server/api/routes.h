@@ -28,7 +28,7 @@ api_endpoint api_dashboard;   /* GET /dashboard */
 #define ORDERS_PATH "/orders/"
 #define PAGE_PATH   "/page/"
 
-/* The refusal for a sale that could not be had. */
+/* The refusal when no sale was found or opened. */
 void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *item);
 
 /* The refusal where the ledger of the item's sale can not be read: it is damaged, or Redis did not
@@ -37,31 +37,31 @@ void api_no_sale(fs_api *api, api_reply *reply, sale_status status, const char *
 sale_status api_no_ledger(fs_api *api, const fs_sale *sale, bool damaged, dlock_time deadline,
                           api_reply *reply);
 
-/* Members that tell of a halt: its sale, and what follows; the orders known, found and lost. */
+/* Adds members about a halt: its sale and the rest; the numbers of known, found and lost orders. */
 void api_put_halt(fs_text *out, const sale_halt *halt);
 void api_put_lost(fs_text *out, const sale_halt *halt);
 
 #define HALTED_DETAIL                                                                              \
     "Redis has lost something of this sale; nothing is sold until the admin has decided"
 
-/* The sale of the item that item= names, for a question about it; `otherwise` the item, where none
- * is named (NULL: one must be). To be given back with sale_table_put(). NULL: refused. */
+/* The sale of the item in item=, or else of `otherwise` (NULL: item= is required), for a question.
+ * To be given back by sale_table_put(). NULL: refused. */
 fs_sale *api_find_sale(fs_api *api, const api_request *request, const char *otherwise,
                        api_reply *reply);
 
-/* The refusal of what was sent, unless it is fine; then true. */
+/* True: the input is fine. False: the reply refuses it. */
 bool api_input_ok(json_fault fault, const char *detail, api_reply *reply);
 
-/* False: refused, for this must wait so long. */
+/* True: there is nothing to wait for. False: the reply refuses, for `wait_s` seconds. */
 bool api_may_go_on(fs_api *api, int wait_s, api_reply *reply);
 
-/* Whether GET /orders asks for the feed, in the right way or not; and that way of it. */
+/* Whether GET /orders asks for the feed, correctly or not; and the endpoint of the feed. */
 bool api_is_feed(const fs_query *query);
 api_endpoint api_feed;
 
-/* The members of an order: as its buyer was told it at first, which never changes, so that a replay
- * has the same body; or as it is now, with its time. `segment`: in which its number counts; -1 = in
- * the whole sale. */
+/* Adds the members of an order: as its buyer was first told, which never changes, so that a replay
+ * has the same body; or as it is now, with its time. `segment`: the order's number counts within
+ * it; -1 = the sale is not sharded. */
 void api_put_order(fs_text *out, const char *item, const char *sale, int segment,
                    const char *request, const fs_order *order, bool at_first);
 

@@ -1,13 +1,13 @@
 /*
- * dashboard.h - what the live page shows: a document for each item that somebody looks at, made by
- * one thread in the background.
+ * dashboard.h - the live page's data: a document for each item with viewers, made by one background
+ * thread.
  *
  *     viewers ----- copy ---- document of P0001 <---.
  *     viewers ----- copy ---- document of P0002 <----+-- the thread ---- Redis
  *                                                   /       `---- tells the others of this instance
  *
- * However many look, Redis is asked twice a second for each item and instance, and no viewer waits
- * for it, but for the first one. An item that nobody has asked for in a while costs nothing.
+ * However many viewers there are, each instance asks Redis twice a second for each item. Only the
+ * first viewer waits for the answer. An item without recent viewers costs nothing.
  */
 #ifndef FLASHSALE_DASHBOARD_H
 #define FLASHSALE_DASHBOARD_H
@@ -17,22 +17,22 @@
 
 typedef struct dashboard dashboard;
 
-/* Begins to tell the other instances of this one, whose name must be known. All is borrowed. NULL:
+/* Starts the heartbeats to the other instances; this one must have its name. All is borrowed. NULL:
  * out of memory or threads. */
 dashboard *dashboard_start(fs_store *store, sale_table *sales, fs_metrics *metrics);
 
-/* Waits for what is under way at Redis. No dashboard_read() may be. NULL is allowed. */
+/* Waits for running calls to Redis. No dashboard_read() may be running. NULL is allowed. */
 void dashboard_stop(dashboard *d);
 
 typedef enum dashboard_answer {
     DASHBOARD_TOLD = 0,
-    DASHBOARD_LATE, /* it was not made by the deadline */
-    DASHBOARD_OVER, /* the item's sale is not there any more, or can not be shown */
+    DASHBOARD_LATE, /* it was not ready by the deadline */
+    DASHBOARD_OVER, /* the item's sale is gone, or can not be shown */
 } dashboard_answer;
 
-/* Appends the members of the item's document, its age first; nothing if it is not told. The first
- * asker waits, until the deadline, for the document to be made. Past the deadline nobody waits, or
- * takes the place of an item that is looked at. */
+/* DASHBOARD_TOLD: appends the members of the item's document, its age first. The first caller waits
+ * for the document until the deadline. With a deadline in the past, a call neither waits nor takes
+ * the place of an item that has viewers. */
 dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out);
 
 #endif

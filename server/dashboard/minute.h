@@ -1,8 +1,8 @@
 /*
- * minute.h - what all instances together have sold in each second of the last minute, and how long
- * that took.
+ * minute.h - the sales of all instances together in each second of the last minute, and their
+ * latency.
  *
- * The difference between an instance's counts (metrics_read_counts()) at two moments is spread
+ * The difference between two readings of an instance's counts (metrics_read_counts()) is spread
  * evenly over the time between them, so late counts make no peak. Seconds are by Redis's clock. For
  * one thread.
  */
@@ -12,7 +12,7 @@
 #include "server/metrics/metrics.h"
 
 #define MINUTE_STEPS 60
-#define MINUTE_KEPT  64 /* steps; those that are shown, and those that are still being filled */
+#define MINUTE_KEPT  64 /* steps: the shown ones, and those still being filled */
 
 typedef struct minute_step {
     int64_t second; /* since 1970; 0 = unused */
@@ -27,8 +27,8 @@ typedef struct minute {
 void minute_add(minute *m, int64_t from_ms, const int64_t *before, int64_t to_ms,
                 const int64_t *after);
 
-/* As a JSON object. The last step is the second that ended a second ago, at least: by then the
- * counts are there. */
+/* Appends a JSON object. Its last step is a second that ended at least one second ago: by then the
+ * counts have arrived. */
 void minute_write(const minute *m, int64_t now_ms, fs_text *out);
 
 #endif

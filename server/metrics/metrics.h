@@ -1,8 +1,8 @@
 /*
  * metrics.h - counters for Prometheus.
  *
- * Counting is some atomic additions, for it happens at every request. Labels are bounded: outcomes
- * and status codes, never users; items only so many.
+ * Every request is counted, so counting takes only a few atomic additions. The number of labels is
+ * bounded: outcomes, status codes and a limited number of items, never users.
  */
 #ifndef FLASHSALE_METRICS_H
 #define FLASHSALE_METRICS_H
@@ -14,8 +14,8 @@
 #define METRICS_BUCKETS 14
 #define METRICS_CODES   600
 
-/* Durations for percentiles that are read by people: four buckets to a power of two of
- * microseconds, so that one of them, interpolated, is off by some percent only. */
+/* Durations for percentiles on the live page: four buckets per power of two of microseconds, so an
+ * interpolated percentile is off by a few percent only. */
 enum {
     LATENCY_FIRST = 7, /* bucket 0: below 2^7 us */
     LATENCY_LAST = 24, /* the last one: 2^24 us (17 s) and more */
@@ -47,12 +47,13 @@ typedef struct fs_metrics {
     _Atomic uint64_t
         sold_latency[LATENCY_BUCKETS]; /* of those sold or reserved, for the live page */
     _Atomic uint64_t replayed;
-    _Atomic uint64_t told_directly; /* orders that were sent by another thread than the client's */
+    _Atomic uint64_t told_directly; /* orders sent by a thread other than the client's */
     _Atomic uint64_t rate_limited;
-    _Atomic uint64_t connections_ended; /* idle or slow ones, as others needed their threads */
+    _Atomic uint64_t
+        connections_ended; /* idle or slow ones, for others that needed their threads */
     _Atomic uint64_t responses[METRICS_CODES]; /* by HTTP status */
     atomic_int in_flight;                      /* requests being answered */
-    atomic_bool draining;                      /* not ready any more, but still selling */
+    atomic_bool draining;                      /* no longer ready, but still selling */
 } fs_metrics;
 
 /* Upper ends of the buckets, in microseconds. */
@@ -80,20 +81,20 @@ static inline void metrics_count_response(fs_metrics *metrics, int status)
         metrics->responses[status] += 1;
 }
 
-/* What is counted of buys, for the live page: so many of each outcome, then how long those sold
- * took, by LATENCY_BUCKETS. */
+/* The counts of buys for the live page: one per outcome, then the latencies of sold ones in
+ * LATENCY_BUCKETS. */
 #define METRICS_COUNTS (BUY_OUTCOMES + LATENCY_BUCKETS)
 void metrics_read_counts(fs_metrics *metrics, int64_t ret[METRICS_COUNTS]);
 
-/* A metric is its head (HELP and TYPE) and, right behind it, all of its samples. `type` is counter,
+/* A metric is a head (HELP and TYPE), directly followed by all its samples. `type` is counter,
  * gauge or histogram. */
 void metric_head(fs_text *out, const char *name, const char *type, const char *help);
 
-/* Head and sample of a metric without labels. No digit of a count is lost. */
+/* Head and sample of a metric without labels. Counts are written exactly. */
 void metric_counter(fs_text *out, const char *name, const char *help, uint64_t value);
 void metric_gauge(fs_text *out, const char *name, const char *help, double value);
 
-/* All that is counted, with the lock client's counters and how the servers are. */
+/* All counters, with those of the lock client and the state of the servers. */
 void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out);
 
 /* What the lock client counts (lock_metrics.c), of all its locks and of each. At most so many names
@@ -102,15 +103,15 @@ void metrics_write(fs_metrics *metrics, fs_store *store, fs_text *out);
 #define LOCK_NAME_MAX      128
 void lock_metrics_write(dlock_client *locks, fs_text *out);
 
-/* The current sales (sale_metrics.c), as the keeper saw them at its last look (sale/keeper.h), so a
- * scrape asks Redis nothing. Every instance tells of the items that it knows: sum over instances
- * what they did, take the maximum of what they saw. At most so many items get a label of their own;
- * those in trouble go first. */
+/* The current sales (sale_metrics.c), as of the keeper's last look (sale/keeper.h), so a scrape
+ * costs Redis nothing. Every instance reports the items that it knows: over instances, sum what
+ * they did, and take the maximum of what they saw. At most so many items get their own label, those
+ * in trouble first. */
 #define SALE_METRICS_ITEMS 64
 void sale_metrics_write(sale_table *sales, fs_text *out);
 
-/* The process (process_metrics.c), under the names of Prometheus's own client libraries. What can
- * not be found out is left out. */
+/* The process (process_metrics.c), with the names of Prometheus's client libraries. Unknown values
+ * are left out. */
 void process_metrics_write(fs_text *out);
 
 #endif

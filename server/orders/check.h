@@ -1,9 +1,9 @@
 /*
- * check.h - compares the database with the ledgers that Redis keeps: each order, each move, each
- * position, of all sales that are kept. Rows that are marked as lost must not be there.
+ * check.h - compares the database with the ledgers in Redis: each order, move and position of all
+ * sales that Redis keeps. Rows that are marked as lost must not be in a ledger.
  *
- * A follower may be at work meanwhile. So a segment is compared as far as its ledger goes at the
- * first look, and what differs is looked at again for some seconds: a difference is one that stays.
+ * A follower may run meanwhile. So a segment is compared up to the end that its ledger had at the
+ * first look, and a difference counts only if it is still there some seconds later.
  */
 #ifndef FLASHSALE_ORDERS_CHECK_H
 #define FLASHSALE_ORDERS_CHECK_H
@@ -11,8 +11,8 @@
 #include "server/orders/database.h"
 #include "server/orders/source.h"
 
-/* Prints each difference as a line. `item` NULL: all. 0; 1 = there are some; 69 after a
- * complaint. */
+/* Prints one line per difference. `item` NULL: all. Returns 0 = none; 1 = some; 69 after an error
+ * message. */
 int check(source *from, database *db, const char *item);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * compare.h - one segment of a sale, page by page: the feed joined with the rows that should say
- * the same, and the rows beyond its end. Only for check.c.
+ * compare.h - compares one segment of a sale, page by page: joins the feed with the rows that
+ * should match, and checks rows beyond its end. Only for check.c.
  */
 #ifndef FLASHSALE_ORDERS_COMPARE_H
 #define FLASHSALE_ORDERS_COMPARE_H
@@ -14,9 +14,9 @@ typedef struct checker {
     const char *what; /* "order", "move" */
     bool prints;
     int64_t found;         /* in this look */
-    int64_t orders, moves; /* of the segment when it was looked at first; -1 = it was not */
+    int64_t orders, moves; /* of the segment at the first look; -1 = no look yet */
     int64_t differences, compared, sales;
-    int64_t older;      /* orders of sales that Redis does not keep */
+    int64_t older;      /* orders of sales that Redis no longer keeps */
     int64_t patient_ms; /* until then */
     bool failed;
     char position[2 * POSITION_MAX_LEN], rows[2 * POSITION_MAX_LEN];
@@ -26,11 +26,11 @@ typedef struct checker {
 void checker_ask(checker *c, const char *sql, const char *const *params, database_row *row,
                  void *arg);
 
-/* pages_read() at c->at; says why it has failed. */
+/* pages_read() at c->at; prints why it failed. */
 page_status checker_read(checker *c, int limit, told_page *ret);
 
-/* Compares the segment at c->at from its beginning, and prints each difference. *segments are the
- * sale's; next gets the sale behind it, or "". */
+/* Compares the segment at c->at from its beginning, and prints each difference. *segments is the
+ * sale's number of segments; next gets the next sale, or "". */
 page_status compare_segment(checker *c, int *segments, char next[NAME_MAX_LEN + 1]);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * database.h - a database that orders are written to, SQLite or PostgreSQL, behind one function.
+ * database.h - the database for orders, SQLite or PostgreSQL, behind one function.
  *
- * Both take the same SQL, with parameters $1, $2, ... as texts; what differs is in the driver. A
- * page of events goes to the database as the JSON that an instance sent, and is taken apart there.
+ * Both accept the same SQL, with parameters $1, $2, ... as texts; the drivers have the differences.
+ * A page of events is sent to the database as the JSON of an instance, and parsed there.
  *
  * For one thread.
  */
@@ -32,9 +32,8 @@ extern const database_driver *const database_sqlite, *const database_postgres;
 
 typedef struct database database;
 
-/* A database at sqlite:FILE or postgresql://..., to which nobody connects yet; `writes`: a file is
- * created if need be. NULL and a sentence in err: there is no driver for it, it names no file, or
- * there is no memory. */
+/* A database at sqlite:FILE or postgresql://...; does not connect. `writes`: a missing file is
+ * created. NULL and a sentence in err: no driver, no file name, or out of memory. */
 database *database_new(const char *url, bool writes, char *err, size_t err_len);
 void database_free(database *db);
 
@@ -43,8 +42,8 @@ const database_driver *database_driver_of(const database *db);
 /* Connects, unless it is connected. False: database_error(). */
 bool database_connect(database *db);
 
-/* Ends the connection, and a transaction that is open with it: none of it is in the database,
- * unless COMMIT was sent; then that is not known. */
+/* Closes the connection, and so rolls back an open transaction. If COMMIT was already sent, its
+ * outcome is unknown. */
 void database_disconnect(database *db);
 
 /* Runs one statement. `params` end with NULL; `row` (may be NULL) gets each row of the answer;

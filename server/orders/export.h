@@ -4,7 +4,7 @@
 
 #include "server/orders/database.h"
 
-/* `item`, `sale`: NULL = all. 0, or 69 after a complaint. */
+/* `item`, `sale`: NULL = all. Returns 0, or 69 after an error message. */
 int export_csv(database *db, const char *item, const char *sale);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * follow.h - copies orders into the database for as long as the process runs.
+ * follow.h - copies orders into the database while the process runs.
  *
- * What it knows is in the database, so it may be killed at any moment, and run beside others. It
- * asks for one page after the other, of all items in turn; where there is nothing new it asks less
- * and less often, up to once a second. Buyers never wait for it.
+ * Its whole state is in the database, so it may be killed at any moment, and several may run. It
+ * asks for one page after the other, of all items in turn. Where nothing is new it asks less and
+ * less often, at least about once a second. Buyers never wait for it.
  */
 #ifndef FLASHSALE_ORDERS_FOLLOW_H
 #define FLASHSALE_ORDERS_FOLLOW_H
@@ -16,13 +16,13 @@
 
 typedef struct follow_options {
     const char *item;    /* NULL = all */
-    bool once;           /* ends when all that there is has been copied */
+    bool once;           /* ends when everything has been copied */
     const char *metrics; /* file; NULL = none */
     const volatile sig_atomic_t *stop;
 } follow_options;
 
-/* Until it is to stop, or with `once` to the end. `lead` NULL: it does not ask who leads. 0, or
- * with `once` 69: the database or the instances did not answer. */
+/* Runs until it is stopped, or with `once` until all is copied. `lead` NULL: it does not elect a
+ * leader. Returns 0; or with `once` 69: the database or the instances did not answer. */
 int follow(source *from, database *db, leader *lead, const follow_options *options);
 
 #endif

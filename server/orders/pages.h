@@ -1,6 +1,6 @@
 /*
- * pages.h - pages of the feed (server/API.md, "Read the feed"), asked for from the position that
- * the database has.
+ * pages.h - reads pages of the feed (server/API.md, "Read the feed") from the database's position
+ * on.
  */
 #ifndef FLASHSALE_ORDERS_PAGES_H
 #define FLASHSALE_ORDERS_PAGES_H
@@ -10,10 +10,10 @@
 
 typedef enum page_status {
     PAGE_READ = 0,
-    PAGE_GONE,    /* the sale is not kept any more */
+    PAGE_GONE,    /* Redis no longer keeps the sale */
     PAGE_NOTHING, /* the item has no sale */
-    PAGE_FAILED,  /* no instance has answered as it should: source_error(), or `why` */
-    PAGE_DATABASE /* the database did not say what it has: database_error() */
+    PAGE_FAILED,  /* no instance gave a valid answer: source_error(), or `why` */
+    PAGE_DATABASE /* the database did not tell its position: database_error() */
 } page_status;
 
 /* A page, and what else the instance says of the segment. */
@@ -23,20 +23,20 @@ typedef struct told_page {
     char position[POSITION_MAX_LEN + 1];
     char sale[NAME_MAX_LEN + 1], next_sale[NAME_MAX_LEN + 1];
     int events;
-    int64_t behind;    /* events that are neither in the page nor before it */
-    int64_t moment_us; /* the last event's, 0 = there is none */
-    const char *why;   /* what is wrong: PAGE_FAILED, when an instance has answered; PAGE_READ, when
-                          the sale is damaged and over, and the page is empty */
+    int64_t behind;    /* events after the page */
+    int64_t moment_us; /* of the last event, 0 = none */
+    const char *why;   /* the reason: of PAGE_FAILED, if an instance answered; of an empty page
+                          with PAGE_READ: the sale is damaged and over */
 } told_page;
 
-/* Asks for what is behind place->position; sale "" = for the item's oldest sale that is kept. Where
- * Redis has lost what the database has, the two look for what both have (page.rewound). With
- * PAGE_READ *ret is to be freed. */
+/* Asks for the events after place->position; sale "" = of the item's oldest kept sale. If Redis has
+ * lost events that the database has, finds the last ones that both have (page.rewound). After
+ * PAGE_READ free *ret. */
 page_status pages_read(source *from, database *db, const copied_part *place, int limit,
                        told_page *ret);
 void pages_free(told_page *got);
 
-/* Copies the name of an item or of a sale, or a position. False: it is none, or has no room. */
+/* Copies the name of an item or sale, or a position. False: not valid, or too long. */
 bool pages_copy_word(char *to, size_t room, const char *text);
 
 /* The number of the last order, and the place of the last move, in "1500-EPOCH.3-EPOCH". */

@@ -1,6 +1,5 @@
 /*
- * source.h - the instances that are asked for orders: by HTTP, as the admin, one after the other
- * when one of them does not answer.
+ * source.h - asks the instances for orders, by HTTP as the admin; if one does not answer, the next.
  *
  * For one thread.
  */
@@ -25,15 +24,15 @@ typedef struct answer {
     cJSON *json; /* an object; to be deleted */
 } answer;
 
-/* Asks for this path, with its query. An instance that does not answer, says 5xx, 401, 403 or 429,
- * or does not know the path, is left for the next one, each asked once. False: none has answered in
- * another way, and source_error() says what the last one did. */
+/* Asks for this path, with its query. If an instance does not answer, answers 5xx, 401, 403 or 429,
+ * or does not know the path, the next one is asked, each once. False: no other answer came, and
+ * source_error() describes the last one. */
 bool source_get(source *from, const char *path, answer *ret);
 
 /* (borrowed) */
 const char *source_error(const source *from);
 
-/* A member's text or number; NULL and 0 where it has none. */
+/* A member's text or number; NULL and 0 if there is none. */
 const char *answer_text(const answer *from, const char *name);
 double answer_number(const answer *from, const char *name);
 bool answer_is(const answer *from, const char *name);
