@@ -1,4 +1,4 @@
-/* client_socket.c - finding sockets by their clients' ends, and sending without waiting. */
+/* client_socket.c - finds sockets by their clients' addresses, and sends without waiting. */
 #include "server/client_socket.h"
 
 #include <errno.h>

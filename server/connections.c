@@ -1,15 +1,14 @@
 /*
- * connections.c - the connections, one for each thread of civetweb's, and the thread that makes
- * room.
+ * connections.c - the connections, one per thread of civetweb, and the thread that closes some.
  *
- * The kernel knows how long a connection has been silent. So a request costs little here: its
- * thread only says when the request has come and when it is answered.
+ * The kernel knows how long a connection has been idle. So a request costs little here: its thread
+ * only notes when the request is complete and when it is answered.
  *
- * shutdown(SHUT_RD) ends a connection; its thread notices at its next read. A request that the
- * kernel has already got is still read and answered. A request that is not read is not executed,
+ * shutdown(SHUT_RD) ends a connection; its thread notices at its next read. A request that is
+ * already in the kernel is still read and answered. A request that was not read is not executed,
  * and its client sees the connection closed without an answer.
  *
- * A socket is found by its client's end. It can not change owners meanwhile: civetweb closes it
+ * A socket is found by its client's address. It can not be reused meanwhile: civetweb closes it
  * only after connection_close(), which needs the lock that is held here. One search finds the
  * sockets of all connections.
  */
@@ -98,7 +97,7 @@ static void find_sockets(connections *c)
     }
 }
 
-/* The same, for a connection's own thread. Below 0: not to be had. */
+/* The same, for a connection's own thread. Below 0: not found. */
 static int find_socket(connection *one)
 {
     if (atomic_load(&one->fd) == NOT_SOUGHT) {
@@ -147,12 +146,12 @@ int connection_take(connection *one)
     if (fd >= 0)
         own = client_socket_take(fd);
     if (own >= 0)
-        atomic_store(&one->fd, NOT_FOUND); /* what is there now is nobody's */
+        atomic_store(&one->fd, NOT_FOUND); /* the descriptor no longer is this client's */
     pthread_mutex_unlock(&one->all->lock);
     return own;
 }
 
-/* ---- who is to go ---------------------------------------------------------------------------- */
+/* ---- which connections to close -------------------------------------------------------------- */
 
 /* Since when it has been the same part, of a request or an answer: since it was first seen. */
 static int64_t slow_for_ms(connection *one, connection_state state, uint64_t consumed)

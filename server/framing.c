@@ -1,4 +1,4 @@
-/* framing.c - what RFC 9112 (sections 2.2, 3.2, 5.1 and 6) asks of a request's head. */
+/* framing.c - checks a request's head as RFC 9112 (sections 2.2, 3.2, 5.1 and 6) requires. */
 #include "server/framing.h"
 
 #include <civetweb.h>

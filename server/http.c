@@ -1,9 +1,9 @@
 /*
- * http.c - civetweb, which only this folder's files know.
+ * http.c - civetweb, which only files of this folder use.
  *
- * Why one write a response: headers and body in two writes meet Nagle's algorithm and the other
- * side's delayed ACK, and each response takes 40 ms. Why so many threads: civetweb gives every
- * keep-alive connection a thread of its own until it ends; see connections.h for those beyond.
+ * Why one write per response: with headers and body in two writes, Nagle's algorithm and the
+ * client's delayed ACK add 40 ms to each response. Why so many threads: civetweb gives every
+ * keep-alive connection its own thread until it ends; connections.h has the rest.
  */
 #include "server/http.h"
 
@@ -85,7 +85,7 @@ static bool read_body(fs_http *http, struct mg_connection *conn, const http_fram
     if (framing->expect)
         mg_write(conn, go_on, sizeof(go_on) - 1);
     /* Byte by byte, because mg_read() waits for all that it was asked for, with a limit for each
-     * wait only: somebody who sends a byte a second would keep this thread for an hour. */
+     * wait only: a client that sends a byte a second would keep this thread for an hour. */
     while (len < framing->body && mg_read(conn, body + len, 1) == 1) {
         len++;
         if (dlock_passed(deadline)) {

@@ -1,9 +1,9 @@
 /*
- * main.c - flashsale's life: options, connections, the first sale, serving, draining.
+ * main.c - flashsale's life cycle: options, connections, the first sale, serving, draining.
  *
- * On SIGTERM or SIGINT it drains: it tells the proxy (readyz) and sells on for a while, so that
- * nobody is refused before the proxy has looked; then it refuses, lets what is in flight end, and
- * leaves with nothing held. A second signal ends it at once.
+ * On SIGTERM or SIGINT it drains: /readyz fails, and it still sells for a while, so that no buyer
+ * is refused before the proxy has noticed. Then it refuses requests, finishes those in flight,
+ * releases its locks and exits. A second signal ends it at once.
  */
 #include <malloc.h>
 #include <signal.h>
@@ -132,7 +132,7 @@ static bool start_first_sale(const fs_options *options, const fs_api *api, const
     if (status == START_JOINED)
         compare(&terms, store);
     bool good = status == START_OK || status == START_JOINED;
-    /* What is halted or damaged is the admin's affair, who may reach it through this instance. */
+    /* A halted or damaged sale needs the admin, who may use this instance for that. */
     bool there = good || status == START_HALTED || status == START_DAMAGED;
     if (there) /* so that it is a witness, and not ready if need be, before it is asked to sell */
         sale_watch(api->sales, terms.item, dlock_in_ms(STORE_READ_MS));
@@ -156,8 +156,8 @@ static bool is_to_be_admitted(fs_store *store, dlock_time deadline)
     return servers == 0;
 }
 
-/* Whoever has just been started remembers nothing, and leaves the others the time to object to a
- * Redis that has just been started, too (sale/admission.h). Not to one that does not answer. */
+/* A new process remembers nothing. If Redis was just started too, it gives the other instances time
+ * to object (sale/admission.h); it does not wait for a Redis that is silent. */
 static void wait_for_admission(fs_store *store, const sigset_t *signals, bool *stopped)
 {
     dlock_time deadline = dlock_in_ms(ADMISSION_MS);

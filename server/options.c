@@ -1,8 +1,7 @@
 /*
  * options.c - one table for the command line, the environment and --help.
  *
- * What is said about the sale has the names and limits of POST /sales; they stand in
- * sale_request.c.
+ * Options of the sale have the names and limits of POST /sales; sale_request.c has them.
  */
 #include "server/options.h"
 
@@ -300,7 +299,7 @@ static bool is_address(const char *listen)
     return digits > 0 && digits <= 5 && port[digits] == '\0' && strtol(port, NULL, 10) <= 65535;
 }
 
-/* Terms without an item would start no sale, and nobody would notice. */
+/* Terms without an item would start no sale, unnoticed. */
 static bool has_no_terms(const fs_options *options)
 {
     for (size_t i = 0; i < SPECS; i++) {

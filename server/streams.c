@@ -1,4 +1,4 @@
-/* streams.c - the sockets, in a list; every half second each is sent what is new of its item. */
+/* streams.c - a list of sockets; every half second each gets the news of its item. */
 #include "server/streams.h"
 
 #include <pthread.h>

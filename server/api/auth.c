@@ -1,8 +1,8 @@
 /*
- * auth.c - the admin's token and the buyers': where they come from, and whether a request has one.
+ * auth.c - the tokens of the admin and of buyers: reads them, and checks requests.
  *
- * The comparisons take the same time wherever the first difference is, so that their time tells
- * nobody how much of a guess was right.
+ * A comparison takes the same time wherever the first difference is, so its duration does not
+ * reveal how much of a guess is right.
  */
 #include "server/api/auth.h"
 

@@ -1,6 +1,6 @@
 /*
- * buy.c - POST /buy, and POST /orders/{request}/confirm and /cancel, which end a reservation: what
- * is asked, strictly read; and for each outcome the one answer that a client can rely on.
+ * buy.c - POST /buy, and POST /orders/{request}/confirm and /cancel, which end a reservation. Reads
+ * the parameters strictly, and gives each outcome one answer that a client can rely on.
  */
 #include "server/api/routes.h"
 
@@ -27,10 +27,10 @@ static bool refuse(api_reply *reply, const char *code, const char *detail)
     return false;
 }
 
-/* An id for a request that has none: the proxy's, which it tells the client when no answer comes
- * from here; or 128 random bits, so that nobody can guess another's and use it, or have it declared
- * void, before. Each thread fetches many bits at a time. Neither id makes it a retry: the proxy
- * sends a buy once. */
+/* Gives an id to a request without one: the proxy's, which the proxy tells the client if this
+ * instance does not answer; or 128 random bits, which an attacker can not guess in order to use
+ * them or have them declared void. Each thread fetches many bits at a time. Such an id never marks
+ * a retry, because the proxy sends a buy once. */
 static bool give_request_id(const api_request *http, purchase *request, api_reply *reply)
 {
     static _Thread_local unsigned char supply[128];

@@ -1,4 +1,4 @@
-/* dashboard.c - GET /dashboard: the live document, once or again and again. */
+/* dashboard.c - GET /dashboard: the live document, once or as a stream. */
 #include "server/api/routes.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * feed.c - GET /orders with `after`: the events of a sale in their order, for whoever copies them
+ * feed.c - GET /orders with `after`: the events of a sale in order, for programs that copy them
  * into a database (store/feed.h; API.md, "Read the feed").
  *
- * A page may have a thousand events, and a follower asks for all there are, so they are written
- * without printf. Words of the ledger need no escapes.
+ * A page may have a thousand events, and a follower reads all of them, so they are written without
+ * printf. Words of the ledger need no escapes.
  */
 #include "server/api/routes.h"
 
@@ -216,7 +216,7 @@ static void note_reader(fs_sale *sale, const feed_question *asked)
         sale_saw_feed(sale, FEED_EVERY_SEGMENT, 0); /* it still reads a sale before */
 }
 
-/* A sale that is damaged and over keeps nobody from the next one, whatever has become of that. */
+/* A damaged sale that is over must not block the reader: the answer names the next sale. */
 static void put_failure(fs_api *api, const fs_sale *sale, const feed_question *asked, bool damaged,
                         api_reply *reply)
 {

@@ -1,4 +1,4 @@
-/* items.c - GET /items: which items there are to ask about. */
+/* items.c - GET /items: lists the items. */
 #include "server/store/items.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 /*
- * orders.c - GET /stock, GET /orders/{request}, GET /orders: reading what was sold.
+ * orders.c - GET /stock, GET /orders/{request}, GET /orders: read what was sold.
  *
- * All three ask Redis at every request: the instances have no copy of the ledger that could
- * be behind.
+ * All three ask Redis at every request: instances keep no copy of the ledger, which could be stale.
  */
 #include "server/api/routes.h"
 

@@ -1,9 +1,9 @@
 /*
- * page.c - GET / and GET /page/{name}: the live page; and GET /openapi.json: what this API is, for
- * tools. The build has put their files into this program. Nothing else is served from anywhere, so
- * that the page's policy can forbid it.
+ * page.c - GET / and GET /page/{name}: the live page; and GET /openapi.json: this API for tools.
+ * The build embeds their files. The page loads nothing from elsewhere, so its policy can forbid
+ * that.
  *
- * A browser keeps the files, and asks before each use whether they are still the same.
+ * A browser caches the files, and revalidates them before each use.
  */
 #include <string.h>
 

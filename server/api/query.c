@@ -1,4 +1,4 @@
-/* query.c - taking parameters in, giving them out, and refusing those of another form. */
+/* query.c - parses parameters, returns their values, and refuses malformed ones. */
 #include "server/api/query.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* rate.c - a script for each key of a buy, and buckets without a lock for questions. */
+/* rate.c - a script for each key of a buy, and lock-free buckets for questions. */
 #include "server/api/rate.h"
 
 #include <stdio.h>

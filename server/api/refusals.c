@@ -1,4 +1,4 @@
-/* refusals.c - why an endpoint does not answer, where several have the same reasons. */
+/* refusals.c - the refusals that several endpoints share. */
 #include "server/api/routes.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* reply.c - the one form of all replies and problems, and their bytes. */
+/* reply.c - makes replies and problems, and writes their bytes. */
 #include "server/api/reply.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * router.c - one table of routes, and what is asked of every request before its endpoint is.
+ * router.c - the table of routes, and the checks of every request before its endpoint is called.
  *
- * The table also tells who asked in a wrong way how to ask.
+ * The table also has the hints for wrong requests.
  */
 #include "server/api/routes.h"
 

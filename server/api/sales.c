@@ -1,5 +1,5 @@
-/* sales.c - what the admin does: POST /sales closes the item's sale and starts the next; POST
- * /sales/resume says that a halted sale may go on, in so many words. */
+/* sales.c - for the admin: POST /sales ends the item's sale and starts the next; POST /sales/resume
+ * resumes a halted sale. */
 #include "server/api/routes.h"
 
 #include <stdio.h>
@@ -60,8 +60,8 @@ static void answer_not_started(fs_api *api, start_status status, const sale_term
     }
 }
 
-/* Before anything is started, what is remembered of the item is compared: a Redis that has
- * forgotten the item's sale is to be found out, and not to be given another. */
+/* Compares what is remembered of the item before it starts anything: if Redis has lost the item's
+ * sale, that must be noticed, and no other sale started. */
 void api_start_sale(fs_api *api, const api_request *request, api_reply *reply)
 {
     char err[512], redis[32];

@@ -1,9 +1,9 @@
 /*
- * status.c - what the service says about itself: alive, ready, metrics, strategies, locks.
+ * status.c - the state of the service: alive, ready, metrics, strategies, locks.
  *
- * /livez touches nothing, so that it fails only when the process does. /readyz says what the keeper
- * last found, so that a Redis that hangs does not make it hang too: whether anything can be sold,
- * and why not, in Redis's words.
+ * /livez uses nothing else, so it fails only when the process does. /readyz reports what the keeper
+ * last found, so it does not hang when Redis hangs: whether anything can be sold, and if not, why,
+ * in Redis's words.
  */
 #include "server/api/routes.h"
 

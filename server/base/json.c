@@ -1,4 +1,4 @@
-/* json.c - the one file that knows cJSON, which by itself is lenient. See json.h. */
+/* json.c - the only file of the service that uses cJSON, which is too lenient by itself. */
 #include "server/base/json.h"
 
 #include <cjson/cJSON.h>
@@ -25,9 +25,9 @@ static bool ends_string(const char *at, size_t len)
     return digits < 4 || memcmp(at + 2, "0000", 4) == 0;
 }
 
-/* What cJSON would take, seen in the text: it ends strings at some escapes, reads "01" as 1, and
- * calls itself for every bracket, up to a thousand deep, on a thread's small stack. *integers:
- * whether each number is spelt as one, for cJSON reads "1.0" and "1e0" as 1. */
+/* Finds in the text what cJSON would accept: it ends strings at some escapes, reads "01" as 1, and
+ * recurses for every bracket, up to a thousand deep, on a thread's small stack. *integers: whether
+ * all numbers are written as integers, because cJSON reads "1.0" and "1e0" as 1. */
 static bool has_traps(const char *body, size_t len, bool *integers)
 {
     bool in_string = false;

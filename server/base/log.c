@@ -1,4 +1,4 @@
-/* log.c - composing a line and writing it at once, so that lines of threads do not mix. */
+/* log.c - composes a line and writes it in one call, so lines of threads do not mix. */
 #include "server/base/log.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
- * single_flight.c - the calls under way, in a list: there are at most as many as threads.
+ * single_flight.c - a list of running calls, at most as many as threads.
  *
- * The calls for one name are numbered. Who wants any answer waits for the one under way; who wants
- * a fresh one, for the one after it, which the first of them makes.
+ * The calls for one name are numbered. A caller that accepts any result waits for the running call.
+ * Callers that need a fresh result wait for the next call, which the first of them makes.
  */
 #include "server/base/single_flight.h"
 

@@ -1,4 +1,4 @@
-/* ticker.c - the thread, and a pause that a stop ends. */
+/* ticker.c - the thread, with a pause that a stop interrupts. */
 #include "server/base/ticker.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * dashboard.c - the thread, and the documents that it makes.
+ * dashboard.c - the thread, and its documents.
  *
- * A document is renewed for as long as it is asked for. There is room for few items at once; one
- * more takes the place of the one that was asked for the longest ago.
+ * A document is renewed while it has viewers. There is room for a few items; another one replaces
+ * the item that was requested the longest ago.
  */
 #include "server/dashboard/dashboard.h"
 
@@ -15,16 +15,16 @@
 #include "server/selling/batch.h"
 
 #define ITEMS    16
-#define LOOK_MS  500  /* between two documents, and two records, while somebody looks */
-#define IDLE_MS  1000 /* between two records otherwise */
-#define ASKED_MS 5000 /* for so long after a question somebody looks */
+#define LOOK_MS  500  /* between documents, and between records, while there are viewers */
+#define IDLE_MS  1000 /* between records otherwise */
+#define ASKED_MS 5000 /* how long a question counts as a viewer */
 
 typedef struct place {
     document doc;           /* item "" = free */
-    char *json;             /* NULL = it was not made as yet */
-    dlock_time asked, made; /* when last; 0 = never */
-    bool wanted;            /* it is to be made at once: somebody waits for it */
-    int readers;            /* who wait; the place is not given away meanwhile */
+    char *json;             /* NULL = not made yet */
+    dlock_time asked, made; /* the last time; 0 = never */
+    bool wanted;            /* make it at once: a viewer waits for it */
+    int readers;            /* waiting viewers; meanwhile the place is not given away */
 } place;
 
 struct dashboard {
@@ -129,8 +129,8 @@ static void renew(dashboard *d, place *p)
     pthread_cond_broadcast(&d->made);
 }
 
-/* Those that are looked at, or only those that somebody waits for. The others hear of this instance
- * in between: they do not wait for its documents, and take it to be down. Under the lock. */
+/* Renews the documents with viewers, or only those that a viewer waits for. Heartbeats go out in
+ * between, or the other instances would take this one to be down. Under the lock. */
 static void renew_all(dashboard *d, bool looked_at)
 {
     dlock_time now = dlock_now();
@@ -159,8 +159,8 @@ static void *run(void *arg)
 
 /* ---- the viewers ----------------------------------------------------------------------------- */
 
-/* The item's place, perhaps with no document as yet. NULL: somebody waits for every one that there
- * is, or, unless one may be `ousted`, looks at it. Under the lock. */
+/* The item's place, perhaps without a document yet. NULL: all places have waiting viewers or,
+ * unless one may be `ousted`, any viewers. Under the lock. */
 static place *find_or_take(dashboard *d, const char *item, bool ousted)
 {
     place *oldest = NULL;

@@ -1,5 +1,5 @@
-/* document.c - reading, one question after the other, as GET /stock, GET /locks and GET /orders ask
- * them; and writing, in the order of the members. */
+/* document.c - reads the data with the calls of GET /stock, GET /locks and GET /orders, and writes
+ * the members in order. */
 #include "server/dashboard/document.h"
 
 #include <stdio.h>

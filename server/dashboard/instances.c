@@ -1,4 +1,4 @@
-/* instances.c - one call to Redis, and what its answer says of each. */
+/* instances.c - the call to Redis, and the instances' states by its reply. */
 #include "server/dashboard/instances.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 #define KEY     "fs:{flashsale}:instances"
 #define CALL_MS 1000          /* for the answer */
-#define DOWN_MS 2500          /* who has told nothing for so long is down */
+#define DOWN_MS 2500          /* an instance without a heartbeat for so long is down */
 #define SET_MS  1250          /* a clock that is off by more, for slow answers too, was set */
-#define KEPT_MS (10 * 60000L) /* who has told nothing for so long is forgotten */
+#define KEPT_MS (10 * 60000L) /* ... and after so long is forgotten */
 
 /* It replaces a few hundred bytes, a few thousand at most, so it may run when Redis is out of
  * memory. */
@@ -158,8 +158,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const instance *)a)->name, ((const instance *)b)->name);
 }
 
-/* Nobody goes down who had no time to be heard of since Redis answers again. A record of a time to
- * come is from before the clock was set, and as old as one of long ago. */
+/* After an outage of Redis an instance gets time for a heartbeat before it counts as down. A record
+ * with a time in the future is from before the clock was set, so it counts as old. */
 static instance_state judge(const instances *in, const instance *one)
 {
     if (llabs(in->heard_ms - one->told_ms) <= DOWN_MS)

@@ -1,4 +1,4 @@
-/* check.c - which items and sales there are to compare, and what is left over then. */
+/* check.c - finds the items and sales to compare, and rows that belong to none. */
 #include "server/orders/check.h"
 
 #include <stdio.h>
@@ -167,8 +167,8 @@ int check(source *from, database *db, const char *item)
 {
     checker c = {.from = from, .db = db};
     names items = {.count = 0};
-    /* A database that has not counted its rows as yet would join each event with all of its sale's;
-     * whoever may not have them counted only waits longer. */
+    /* Without statistics the database would join each event with all events of its sale. If the
+     * user may not run ANALYZE, the check only takes longer. */
     database_run(db, "ANALYZE flashsale_orders", NULL, NULL, NULL, NULL);
     database_run(db, "ANALYZE flashsale_moves", NULL, NULL, NULL, NULL);
     c.failed = !find_items(&c, item, &items);

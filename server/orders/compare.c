@@ -1,4 +1,4 @@
-/* compare.c - the database does the comparing: a page is a table, too. */
+/* compare.c - the database compares: it joins its rows with a page as a table. */
 #include "server/orders/compare.h"
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-/* export.c - one line an order, lost ones too, with the state that the moves give it. */
+/* export.c - one line per order, also lost ones, with its state after its moves. */
 #include "server/orders/export.h"
 
 #include <stdio.h>

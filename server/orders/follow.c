@@ -1,4 +1,4 @@
-/* follow.c - which segment is asked next, and what is done with its page. */
+/* follow.c - decides which segment to ask next, and writes its page. */
 #include "server/orders/follow.h"
 
 #include <poll.h>

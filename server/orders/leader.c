@@ -1,4 +1,4 @@
-/* leader.c - a fair lock, renewed in the background as long as the process lives. */
+/* leader.c - a fair lock, renewed in the background while the process lives. */
 #include "server/orders/leader.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* pages.c - asks, and reads what is around the events; those are the database's to read. */
+/* pages.c - asks, and reads all but the events, which the database parses. */
 #include "server/orders/pages.h"
 
 #include <stdio.h>
@@ -66,7 +66,7 @@ static page_status failed(told_page *ret, const char *why)
     return PAGE_FAILED;
 }
 
-/* Nothing can be read of the sale, which is over; it is gone on with the next one. */
+/* The sale is damaged and over, so the follower goes on with the next one. */
 static page_status skip(const copied_part *place, told_page *ret)
 {
     ret->page = (copy_page){.json = "{}",

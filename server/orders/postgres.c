@@ -1,4 +1,4 @@
-/* postgres.c - orders into PostgreSQL, by libpq. */
+/* postgres.c - writes orders into PostgreSQL, by libpq. */
 #include "server/orders/database.h"
 
 #ifdef ORDERS_POSTGRES
@@ -92,8 +92,8 @@ static bool run(void *connection, const char *sql, const char *const *params, da
     return false;
 }
 
-/* As the first statement. Whoever stops in the middle of a transaction loses it, so that it keeps
- * no other follower out; and a lock that another has is not waited for beyond the answer's time. */
+/* The first statements of a session. A follower that is paused in a transaction loses it, so that
+ * it does not block others; and a statement does not wait for a lock beyond its time limit. */
 static bool begin_session(PGconn *server, bool writes, char *err, size_t err_len)
 {
     int64_t changed;

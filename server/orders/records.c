@@ -1,4 +1,4 @@
-/* records.c - the SQL, the same for both databases but for what the driver has. */
+/* records.c - the SQL, the same for both databases except for the parts in the driver. */
 #include "server/orders/records.h"
 
 #include <stdio.h>
@@ -85,8 +85,7 @@ bool records_create(database *db)
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-/* With the fence that is in the database, or a later one: whoever has led since has written its
- * own. */
+/* With the fence in the database, or a later one: a later leader has written its own. */
 static write_status begin(database *db, uint64_t fence)
 {
     char text[NUMBER];

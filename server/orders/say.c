@@ -1,4 +1,4 @@
-/* say.c - stderr, and the file of metrics, which takes the place of the one before at once. */
+/* say.c - stderr, and the file of metrics, which is replaced atomically. */
 #include "server/orders/say.h"
 
 #include <errno.h>

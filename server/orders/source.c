@@ -1,4 +1,4 @@
-/* source.c - questions by libcurl, answers read by cJSON. */
+/* source.c - asks by libcurl, and parses answers with cJSON. */
 #include "server/orders/source.h"
 
 #include <curl/curl.h>

@@ -1,8 +1,8 @@
 /*
- * sqlite.c - orders into a file, by SQLite.
+ * sqlite.c - writes orders into a file, by SQLite.
  *
- * The journal is a write-ahead log, so that readers and the follower do not keep each other
- * waiting, and each transaction is on the disk before it counts as done (synchronous FULL).
+ * The journal is a write-ahead log, so readers and the follower do not block each other. Each
+ * transaction is synced before it counts as committed (synchronous FULL).
  */
 #include "server/orders/database.h"
 

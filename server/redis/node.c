@@ -1,12 +1,12 @@
 /*
- * node.c - keeping a server's time, and what its silence ends.
+ * node.c - tracks a server's time, and ends waits when it is silent.
  *
- * Whoever waits for a lock when the server falls silent, or takes no writes, would wait in vain, so
- * one cancellation, given to every wait there, ends them all; the next outage gets a new one.
+ * When a server falls silent or refuses writes, waits for its locks are in vain. All of them share
+ * one cancellation, which ends them; the next outage gets a new one.
  *
- * Of samples of its clock the narrowest is kept, as long as it can be true. Clocks drift, so what
- * is known becomes less exact with time, by one part in a thousand here, which is more than any
- * clock does. A sample that contradicts it means that Redis's clock was set.
+ * The narrowest sample of the clock is kept while it can be true. Clocks drift, so its bounds widen
+ * with time, by one part in a thousand, which is more than any clock drifts. A sample that
+ * contradicts them means that Redis's clock was set.
  */
 #include "server/redis/node.h"
 

@@ -1,9 +1,8 @@
 /*
- * quorum.c - reading the list of servers, and looking at them.
+ * quorum.c - reads the list of servers, and looks at them.
  *
- * A majority is worth what its servers are: each must have a vote of its own. Two entries of one
- * server are refused when their addresses show it, and otherwise found by its run id, and counted
- * as one.
+ * A majority is only safe if each vote is another server's. Two entries for one server are refused
+ * if their addresses show it; otherwise the run id shows it, and they count as one.
  */
 #include "server/redis/quorum.h"
 

@@ -1,4 +1,5 @@
-/* replica_set.c - who joins the set, who leaves it, and whether a ROLE shows all of it. */
+/* replica_set.c - which replicas join and leave the set, and whether a ROLE confirms all of them.
+ */
 #include "server/redis/replica_set.h"
 
 #include <stdio.h>
@@ -185,17 +186,17 @@ static const char *may_leave(const replica_member *m, const replica_claims *clai
 {
     int64_t away_ms = (now.us - m->since.us) / 1000;
     if (claims->by == PROMOTER_NONE)
-        return m->in_step ? NULL : "it is out of step, and nobody promotes it by itself";
+        return m->in_step ? NULL : "it is out of step, and nothing promotes it automatically";
     if (!claims->told || claims->untold)
         return NULL;
     if ((now.us - m->listed_at.us) / 1000 > FORGOTTEN_MS)
-        return "whoever promotes does not know of it";
+        return "what promotes replicas does not know it";
     if (!m->in_step && m->lost && claims->rule_ms > 0 && away_ms > claims->rule_ms + SLACK_MS)
-        return "it was away for so long that nobody promotes it";
+        return "it was away too long to be promoted";
     return NULL;
 }
 
-/* Whether those that are missing may be in step under names that nobody lists. */
+/* Whether the missing replicas may be in step under names that are not listed. */
 static bool names_differ(const replica_set *set)
 {
     int missing = 0, unlisted = 0;
@@ -213,7 +214,7 @@ static void judge_member(replica_member *m, const replica_claims *claims, bool d
     const char *leaves = differ && m->listed ? NULL : may_leave(m, claims, now);
     bool known = m->listed || !claims->told || !claims->sure;
     if (m->barred)
-        require(m, false, "its priority is 0: nobody promotes it", changes);
+        require(m, false, "its priority is 0: it is never promoted", changes);
     else if (leaves)
         require(m, false, leaves, changes);
     else if (m->in_step && known)
@@ -286,7 +287,7 @@ static void name_all(const replica_set *set, dlock_time now, fs_text *out)
         return;
     }
     if (!set->known) {
-        text_add(out, "nobody has told yet which replicas may be promoted");
+        text_add(out, "it is not known yet which replicas may be promoted");
         return;
     }
     if (names_differ(set))
@@ -330,8 +331,8 @@ static bool read_number(const redisReply *reply, long long *ret)
     return end && end != reply->str && *end == '\0';
 }
 
-/* {"master", offset, {{host, port, offset}, ...}}, all of them texts. Port 0 has who only reads the
- * stream (redis-cli --replica): nobody promotes it. */
+/* {"master", offset, {{host, port, offset}, ...}}, all texts. A client that only reads the stream
+ * (redis-cli --replica) has port 0: it is never promoted. */
 static bool read_role(const redisReply *role, followers *ret)
 {
     ret->count = 0;

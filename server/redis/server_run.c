@@ -1,4 +1,4 @@
-/* server_run.c - the admitted run, and the question to the server. */
+/* server_run.c - the admitted run, and the call that asks a server for its run. */
 #include "server/redis/server_run.h"
 
 #include <stdio.h>

@@ -47,8 +47,8 @@ static bool is_said(const redisReply *reply)
            reply->element[1]->type == REDIS_REPLY_STRING;
 }
 
-/* Objects for so long from now on, and hears the others. A server that refuses that, for more than
- * a moment, is not written to by anybody: nobody objects. False: not answered. */
+/* Objects for so long from now on, and reads the others' objections. If a server refuses this for
+ * more than a moment, no instance writes to it, so there are no objections. False: no answer. */
 static bool say(const admission *a, fs_store *store, int64_t object_ms, const char *admit,
                 others *ret)
 {

@@ -1,8 +1,8 @@
 /*
- * checkout.c - which sale, how often to try, and what may be told of it.
+ * checkout.c - chooses the sale, retries, and decides what the buyer may be told.
  *
- * Strategies answer for one try. That a buyer is never told "no" while an earlier try of its could
- * still become an order is seen to here, for all of them.
+ * A strategy answers for one try. This file ensures, for all strategies, that a buyer is never told
+ * "no" while an earlier try could still become an order.
  */
 #include "server/sale/checkout.h"
 
@@ -67,7 +67,7 @@ static void add_reason(fs_node *node, purchase_result *result)
         memcpy(result->redis, why.redis, sizeof(result->redis));
 }
 
-/* A lock that was not to be had, or whose wait was ended: the server may be why. */
+/* If the lock was not acquired, or the wait was ended, the server may be the reason. */
 static void blame_server(const fs_node *node, purchase_result *result)
 {
     bool ended = result->outcome == BUY_UNAVAILABLE && result->redis[0] == '\0';
@@ -78,9 +78,8 @@ static void blame_server(const fs_node *node, purchase_result *result)
         purchase_answer(result, BUY_WRITES_PAUSED);
 }
 
-/* In a replicated sale nobody is told of an order that a failover may undo, nor refused because of
- * one. A batch has waited for its own; any other is waited for here, when the lock has been given
- * back. */
+/* In a replicated sale an order that a failover may undo is neither told nor a reason to refuse. A
+ * batch has already waited for its replicas; for others this waits, after the lock is released. */
 static void confirm_told(const open_sale *sale, const purchase *request, purchase_result *result)
 {
     int k = result->segment;
@@ -221,7 +220,7 @@ static void name_sale(checkout_answer *ret, const sale_terms *terms)
     ret->per_user_limit = terms->per_user_limit;
 }
 
-/* Confirms or cancels in a sale that is over: no lock is needed, as nobody sells there. */
+/* Confirms or cancels in a sale that is over. It needs no lock, as that sale sells nothing. */
 static void settle_after(fs_store *store, const sale_terms *terms, const purchase *request,
                          purchase_result *result)
 {
@@ -313,7 +312,7 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
         !look_into_trouble(table, sale, request, &ret->result))
         return false;
     sale_state state = fs_sale_state(sale);
-    if (state != STATE_OPEN) { /* who has an order gets it all the same */
+    if (state != STATE_OPEN) { /* a buyer with an order still gets it */
         refuse(open, request, sale_state_outcome(state), &ret->result);
         return true;
     }

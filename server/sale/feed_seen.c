@@ -1,4 +1,4 @@
-/* feed_seen.c - a number and a moment for each segment. */
+/* feed_seen.c - keeps a number and a time for each segment. */
 #include "server/sale/feed_seen.h"
 
 #define LEADS_MS 10000 /* a reader that was further on counts for so long */

@@ -1,5 +1,5 @@
 /*
- * keeper.c - the looks, in their order, and what the log says of each server.
+ * keeper.c - the looks, in order, and the log lines about each server.
  *
  *     keeper ---- looks: one thread, at all servers that answer
  *        `------- pulse of server 0, 1, ...: a thread each, so that none waits for a silent one
@@ -92,9 +92,9 @@ static void warn(const kept_node *n, atomic_bool *warned, bool found, const char
                   NULL);
 }
 
-/* A primary that is cut off, and does not notice, sells on; its buyers hear "unknown", but the
- * stock that it takes is only back when it is a replica itself. Without the right nobody tells
- * which replicas could not be promoted any more, so none ever leaves the set. */
+/* A primary that is cut off without noticing sells on. Its buyers get "unknown", and its stock is
+ * right again only when it has become a replica. Without the right it is unknown which replicas can
+ * no longer be promoted, so none ever leaves the set. */
 static void warn_of_replicas(kept_node *n, const server_check *check, const wishes *all)
 {
     char detail[200];
@@ -236,7 +236,7 @@ static void ask_for_servers(keeper *k)
     log_trouble(&k->unknown, TROUBLE_SILENT);
 }
 
-/* The servers that were met since. What can not be had now is tried again at the next look. */
+/* Adds servers that were discovered since. What fails now is retried at the next look. */
 static void meet_servers(keeper *k)
 {
     if (k->count == 0 && dlock_redis_servers(k->store->redis) == 0)

@@ -1,10 +1,10 @@
 /*
- * sale_check.c - look, judge, and halt what is behind.
+ * sale_check.c - reads a sale, judges it, and halts it if Redis lacks orders.
  *
- * Of a sharded sale every segment is halted before the item's own pointer, which is lifted last
- * (sale_resume.c), and looked at first. So whoever finds the item's pointer as it was finds the
- * segments so too; or it finds a halted segment, and knows that a halt is under way, which it then
- * completes. Whoever finds the item's pointer halted leaves the segments alone.
+ * In a sharded sale all segments are halted before the item's own pointer. That pointer is lifted
+ * last (sale_resume.c) and read first. So a process that finds it unchanged finds the segments
+ * unchanged too; or it finds a halted segment, which means that a halt was interrupted, and
+ * completes that halt. A process that finds the item's pointer halted leaves the segments alone.
  */
 #include "server/sale/sale_check.h"
 
@@ -14,7 +14,7 @@
 #include "server/sale/sale_look.h"
 #include "server/selling/sell.h"
 
-/* For who wants to know without asking Redis. A segment that can not be read: as before. */
+/* For readers that do not ask Redis. A segment that can not be read keeps its last numbers. */
 static void remember_numbers(const open_sale *sale, const sale_seen *seen)
 {
     ledger_numbers sum = {0};
@@ -239,7 +239,7 @@ static bool adopt(const open_sale *sale, int k, const sale_seen *seen, dlock_tim
     return good;
 }
 
-/* Nobody has bought since reservations were over, so their units return by this. */
+/* Returns the units of expired reservations, as no buyer has come since to do so. */
 static void return_units(const open_sale *sale, dlock_time deadline)
 {
     const fs_node *node = sale_node(sale, 0);

@@ -1,4 +1,4 @@
-/* sale_find.c - asking, comparing, taking up, and telling the table what came of it. */
+/* sale_find.c - asks Redis, compares, opens sales, and updates the table. */
 #include "server/sale/sale_find.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_s
     return conclude(table, remembered->terms.item, now, &checked);
 }
 
-/* Where replicas are promoted, whoever sells without waiting for them is told what that costs. */
+/* Warns of the cost of selling without waiting for replicas where a failover can happen. */
 static void log_in_force(const fs_store *store, const sale_terms *terms)
 {
     log_event(LOG_INFO, "sale_in_force", "item", terms->item, "sale", terms->id, "strategy",
@@ -176,9 +176,9 @@ static bool is_held(fs_store *store, const char *item, const open_sale *sale)
 
 #define COMPARED 64 /* beside a sale_status: Redis has answered, or nothing was remembered */
 
-/* Compares the item's sale with what Redis has, and takes up another that is in force instead,
- * unless it is of a run of the server that may not be written to as yet. One function for all, for
- * who waits for another's look has its answer. */
+/* Compares the item's sale with Redis, and opens another one that is in force instead, unless the
+ * run of the server may not be written to yet. All callers use this one function, because a waiting
+ * caller gets the result of another caller's look. */
 static int look(void *arg, const char *item, dlock_time deadline)
 {
     sale_table *table = arg;

@@ -1,4 +1,4 @@
-/* sale_look.c - two scripts, one for the item's own tag and one for each segment. */
+/* sale_look.c - two scripts: one for the item's own tag, one for each segment. */
 #include "server/sale/sale_look.h"
 
 #include <stdio.h>

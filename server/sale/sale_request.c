@@ -1,6 +1,6 @@
 /*
- * sale_request.c - one table of names and limits, for JSON and for options, and what is checked
- * when all is said: what one member allows may depend on another.
+ * sale_request.c - one table of names and limits for JSON and options, and the final checks of
+ * members that depend on each other.
  */
 #include "server/sale/sale_request.h"
 

@@ -1,7 +1,6 @@
 /*
- * sale_resume.c - lifting a halt: the segments first, then the item's own pointer, which is what
- * the instances go by (sale_check.c). Whoever is interrupted leaves the item halted, and asks
- * again.
+ * sale_resume.c - lifts a halt: of the segments first, then of the item's own pointer, which the
+ * instances obey (sale_check.c). If it is interrupted, the item stays halted; ask again.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
- * sale_start.c - one script that decides, and the segments that follow.
+ * sale_start.c - one script decides, and the segments follow.
  *
- * A sharded sale has its terms under the item's own tag and its stock under the segments' tags,
- * which may lie on other servers. The item's tag decides, in one script; the segments follow from
- * the terms there. Every instance that takes up the sale starts those that are missing, so it does
- * not matter where a starter dies.
+ * A sharded sale has its terms under the item's own tag, and its stock under the segments' tags,
+ * which may be on other servers. One script under the item's tag decides; the segments follow from
+ * the terms there. Every instance that opens the sale starts missing segments, so the starter may
+ * fail at any point.
  */
 #include "server/sale/sale_start.h"
 

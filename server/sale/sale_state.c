@@ -1,4 +1,4 @@
-/* sale_state.c - the table of states and events, and the words for them. */
+/* sale_state.c - the table of states and events, and their names. */
 #include "server/sale/sale_state.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * sale_table.c - the table of current sales, and the reaper of those that are over.
+ * sale_table.c - the table of current sales, and the reaper of ended ones.
  *
- * A buyer must never wait for Redis because another item's sale is looked up, nor for a sale that
- * is being closed: so reading the table takes only a lock for reading, one thread at a time asks
- * Redis about an item, others about other items, and closing is the reaper's.
+ * A buyer must wait neither for the lookup of another item's sale nor for the closing of a sale. So
+ * reading the table takes only a read lock, lookups of different items are independent, and the
+ * reaper closes sales.
  */
 #include "server/sale/sale_table.h"
 
@@ -335,7 +335,7 @@ bool sale_table_is_on(sale_table *table, const char *item, const fs_node *node)
 
 /* ---- the reaper ------------------------------------------------------------------------------ */
 
-/* Takes a retired sale that nobody uses any more off the list. NULL: there is none. */
+/* Removes a retired sale without users from the list. NULL: there is none. */
 static fs_sale *take_unused(sale_table *table)
 {
     pthread_rwlock_wrlock(&table->lock);

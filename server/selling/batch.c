@@ -1,19 +1,19 @@
 /*
- * batch.c - the queue of rounds, and who leads.
+ * batch.c - the queue of rounds, and the election of a leader.
  *
- * Buyers gather in rounds (batch_round.h). The round at the end of the queue is open to everybody
- * who comes, until it is full or the leader takes it; its members are answered together.
+ * Buyers gather in rounds (batch_round.h). The last round in the queue is open to new buyers until
+ * it is full or the leader takes it. The buyers of a round are answered together.
  *
  *     first --> round --> round <-- last            the leader has:  round (taken)
  *               full      open, buyers join
  *
- * In the first round there always is somebody: whoever leaves a round as the last one, or takes
- * the one before it, drops what is abandoned.
+ * The first round is never empty: abandoned rounds are dropped when their last buyer leaves, or
+ * when the round before them is taken.
  *
- * The buyer that finds nobody leading sells to itself, and then sends for a leader if others have
- * come; or sends for one at once, when others are to be expected. A leader goes when there is no
- * round left. All decide it under the lock, so whoever is in a round has a leader, or one on its
- * way.
+ * A buyer that finds no leader sells to itself, and then calls a leader if other buyers have
+ * arrived; or it calls one at once if others are likely to arrive. A leader ends when no round is
+ * left. All of this is decided under the lock, so every round has a leader, or one is being
+ * started.
  */
 #include "server/selling/batch.h"
 
@@ -173,7 +173,7 @@ static bool has_leader(fs_batch *batch)
     return batch->led;
 }
 
-/* The buyer's turn as a leader ends: whoever has come meanwhile gets another. */
+/* Ends the buyer's turn as a leader: buyers that have arrived meanwhile get another leader. */
 static void hand_over(fs_batch *batch, bool busy)
 {
     pthread_mutex_lock(&batch->lock);
@@ -186,8 +186,7 @@ static void hand_over(fs_batch *batch, bool busy)
         batch_refuse(batch, BUY_UNAVAILABLE);
 }
 
-/* Sells to a buyer that finds nobody there, nor is it to be expected that others are about to come.
- * False: it has to join a round. */
+/* Sells to a lone buyer, if no others are likely to arrive. False: it must join a round. */
 static bool buy_alone(fs_batch *batch, const purchase *request, purchase_result *result)
 {
     pthread_mutex_lock(&batch->lock);

@@ -1,4 +1,4 @@
-/* batch_round.c - sleeping on a word or on a socket, and waking. */
+/* batch_round.c - sleeps on a word or on a socket, and wakes. */
 #include "server/selling/batch_round.h"
 
 #include <limits.h>
@@ -77,7 +77,8 @@ static void sleep_on_socket(batch_place *place, dlock_time until)
     }
 }
 
-/* The leader has woken this thread, or is just about to: nobody else may find the call later. */
+/* The leader has woken this thread, or is about to. Consume the event, or a later wait would find
+ * it. */
 static void take_wakeup(const direct_answer *direct)
 {
     uint64_t calls;

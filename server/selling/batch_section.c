@@ -1,10 +1,10 @@
 /*
- * batch_section.c - group commit: one script for all who wait.
+ * batch_section.c - group commit: one script sells to all waiting buyers.
  *
- * So a sale costs a fraction of a call to Redis, instead of the three or four of a lock that each
- * buyer takes alone. Where the lock is free, that call is the whole section: it takes the lock,
- * sells and gives it back. Where somebody has it or waits for it, the leader queues up for it. A
- * segment has a batch of its own, with a leader and a lock of its own.
+ * So a sale costs a fraction of a call to Redis; a lock that each buyer acquires alone costs three
+ * or four. If the lock is free, one call is the whole section: it acquires the lock, sells and
+ * releases it. If the lock is held or has waiters, the leader joins its queue. Each segment has its
+ * own batch, leader and lock.
  */
 #include "server/selling/batch_section.h"
 
@@ -14,8 +14,7 @@
 #include "server/base/fail_point.h"
 #include "server/selling/batch.h"
 
-/* The leader asks for the lock in such pieces of time, so that it notices when nobody is left who
- * wants to buy. */
+/* The leader waits for the lock in slices of this length, so it notices when no buyers are left. */
 #define PATIENCE_MS 1000
 
 typedef struct batch_segment {
@@ -32,8 +31,8 @@ typedef struct batched_state {
 
 /* ---- the leader ------------------------------------------------------------------------------ */
 
-/* Sells to these; under `hold`, or in one call that takes the lock as well, or without a lock.
- * False: somebody has the lock, or waits for it. */
+/* Sells to these buyers: under `hold`, or in one call that also acquires the lock, or without a
+ * lock. False: the lock is held or has waiters. */
 static bool sell_to(const batch_segment *segment, dlock_hold *hold, const sell_buyer *buyers,
                     int count, dlock_time deadline)
 {
@@ -58,7 +57,7 @@ static bool sell_round(const batch_segment *segment, fs_batch *batch, dlock_hold
     return sold;
 }
 
-/* In the order of the queue, as everybody who has to wait for the lock. */
+/* Sells in turn: joins the FIFO queue of the lock. */
 static void sell_in_turn(const batch_segment *segment, fs_batch *batch)
 {
     fs_store *store = segment->sale->store;
@@ -90,9 +89,9 @@ static void serve(void *arg, fs_batch *batch)
         sell_in_turn(segment, batch);
 }
 
-/* ---- a buyer alone --------------------------------------------------------------------------- */
+/* ---- a lone buyer ---------------------------------------------------------------------------- */
 
-/* A buyer that nobody is with pays for no batch. */
+/* A lone buyer skips batching. */
 static bool serve_one(void *arg, const purchase *request, purchase_result *result)
 {
     const batch_segment *segment = arg;

@@ -1,11 +1,11 @@
 /*
- * leaders.c - threads that are started when they are needed, and end when they are not.
+ * leaders.c - threads that start on demand and end when idle.
  *
- * A task is never left waiting for a leader that is busy, for that one may be for as long as the
- * sale lasts: a task goes to a leader that waits, or to a new one. A waiting leader counts as free
- * until a task has been put down for it, so no two tasks rely on the same one.
+ * A task never waits for a busy leader, which may stay busy as long as the sale lasts: it goes to
+ * an idle leader or to a new one. An idle leader counts as free until a task is reserved for it, so
+ * two tasks never rely on the same leader.
  *
- * The threads belong to nobody: whoever gave a task waits for it by its own means.
+ * The threads are detached: the owner of a task must wait for it by its own means.
  */
 #include "server/selling/leaders.h"
 
@@ -18,9 +18,9 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t given;     /* there is a task for one who waits */
-static leader_task *first_given; /* the newest first: there are as many who wait */
-static int free_leaders;         /* those who wait, less the tasks given */
+static pthread_cond_t given;     /* there is a task for an idle leader */
+static leader_task *first_given; /* newest first; at least as many leaders are idle */
+static int free_leaders;         /* idle leaders less given tasks */
 
 static void make_condition(void)
 {

@@ -1,8 +1,8 @@
 /*
- * locked_section.c - take the lock, sell, give it back.
+ * locked_section.c - acquires the lock, sells, releases it.
  *
- * A buyer who got the lock at the last moment would only hold it in vain, so the wait ends early
- * enough for the section to fit into what is left of the request's time.
+ * A buyer that acquired the lock at the last moment would hold it in vain. So the wait ends early
+ * enough for the section to fit into the rest of the request's time.
  */
 #include "server/selling/locked_section.h"
 

@@ -1,5 +1,5 @@
-/* open_sale.c - what more than one of the frames does with a sale: its lock, its section, the
- * scripts' answers, and what is remembered of them. */
+/* open_sale.c - what several frames share: a sale's lock, its critical section, the scripts'
+ * answers, and what is remembered of them. */
 #include "server/selling/open_sale.h"
 
 #include <stdlib.h>

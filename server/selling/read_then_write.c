@@ -1,10 +1,10 @@
 /*
- * read_then_write.c - the steps, one round trip each, as an application writes them that keeps
- * its stock in Redis as it would keep it in a table: read, check, SET, record.
+ * read_then_write.c - the steps, one round trip each, of an application that uses Redis like a
+ * table: read, check, SET, record.
  *
- * Reading is a script, because whether the order could be recorded (is it a retry, within the
- * limit, is the sale whole, may this user of Redis write it) is asked in the same round trip: the
- * stock is not to fall for an order that will be refused.
+ * The read is a script, because the same round trip checks whether the order can be recorded (is it
+ * a retry, within the limit, is the sale undamaged, may this Redis user write it): the stock must
+ * not fall for an order that will be refused.
  */
 #include "server/selling/read_then_write.h"
 
@@ -86,8 +86,8 @@ static void answer_damaged(const char *key, purchase_result *result)
     purchase_answer(result, BUY_DAMAGED);
 }
 
-/* Writes the stock if it is there: a write that comes late is not to bring back the stock of an old
- * sale, nor to let it live for ever. */
+/* Writes the stock only if the key exists: a late write must not restore the stock of an old sale,
+ * nor leave it without an expiry. */
 static bool write_stock(const open_sale *sale, const purchase *request, int64_t left,
                         purchase_result *result)
 {

@@ -1,15 +1,15 @@
 /*
- * sell.c - the words of the selling script, and its answers; see sell.lua for their form.
+ * sell.c - composes the call of the selling script, and reads its answers; sell.lua has their form.
  *
- * The script is one, with the lock library's guard before it or without; where units may be
- * reserved it is another one, which does all that the first does (reserve.lua). Any failure is
- * everybody's in the call: nobody was sold anything, or nobody knows.
+ * The same script runs with and without the lock library's guard. A sale with reservations uses
+ * another one, which can do all that the first does (reserve.lua). A failed call affects all its
+ * buyers: either none bought anything, or the outcome of all is unknown.
  *
- * In a replicated sale one WAIT goes out with the script, for all buyers. When too few replicas
- * have acknowledged in time, those who were sold to have orders that are not `replicated`.
+ * In a replicated sale one WAIT follows the script, for all buyers. If too few replicas acknowledge
+ * in time, the new orders are not `replicated`.
  *
- * WAIT counts up to the connection's own last write. A script that gives its lock back has written
- * in any case, so the replicas have what a refusal was decided by, too.
+ * WAIT covers the connection's last write. A script that releases its lock always writes, so the
+ * replicas also have the state on which a refusal is based.
  */
 #include "server/selling/sell.h"
 
@@ -204,7 +204,7 @@ static void read_answers(const sell_call *call, const redisReply *reply, const s
             purchase_answer(buyers[i].result, BUY_UNKNOWN);
         return;
     }
-    /* Who may not ask the time has none, and nobody was sold anything. */
+    /* Without the right to TIME there is no time, and nothing was sold. */
     const redisReply *second = reply->element[1];
     if (call->keys->reserves || !decimal_read(second->str, second->len, &time_us))
         time_us = 0;

@@ -1,8 +1,8 @@
 /*
- * timed_section.c - take the lock, start its timer, sell, stop the timer, give the lock back.
+ * timed_section.c - acquires the lock, starts its timer, sells, stops the timer, releases the lock.
  *
- * The articles keep a registry from owner to renewing task; here the task is part of the buyer's
- * own frame, and gone with it.
+ * The articles keep a registry of renewing tasks by owner; here the task is in the buyer's stack
+ * frame, and ends with it.
  */
 #include "server/selling/timed_section.h"
 

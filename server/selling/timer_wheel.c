@@ -1,9 +1,9 @@
 /*
- * timer_wheel.c - slots, a hand, and a thread that turns it.
+ * timer_wheel.c - the slots, the hand, and the thread that turns it.
  *
- * The thread sleeps when there is no timer, and catches up with the clock when it was late. What is
- * started meanwhile counts from the clock, not from where the hand still is: so a timer is never
- * early, and at most two ticks late on a machine that keeps up.
+ * The thread sleeps while there are no timers, and catches up with the clock when it is late. A
+ * timer started meanwhile counts from the clock, not from the position of the hand. So a timer is
+ * never early, and at most two ticks late on a machine that keeps up.
  */
 #include "server/selling/timer_wheel.h"
 

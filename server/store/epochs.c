@@ -1,4 +1,4 @@
-/* epochs.c - reading the epochs of a ledger, and beginning one. */
+/* epochs.c - reads the epochs of a ledger, and begins one. */
 #include "server/store/epochs.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /*
- * feed.c - reading the feed: what a page's events say, where it ends, and what of it may be told.
+ * feed.c - reads the feed: the events of a page, its end, and what of it may be told.
  *
- * A script says how the segment stands. Then its orders are read by plain commands, as many as
- * there were for the script: in a script each would cost Redis twice as much.
+ * A script reads the state of the segment. Then plain commands read the orders that the script has
+ * counted: in a script each order would cost Redis twice as much.
  */
 #include "server/store/feed.h"
 
@@ -323,7 +323,7 @@ static feed_status look_ahead(const feed_question *question, const char *pointer
         status = feed_oldest(question->store, terms->id, question->deadline, &later);
     if (status == SALE_UNAVAILABLE)
         return FEED_UNAVAILABLE;
-    if (status == SALE_OK) { /* or the later one is gone, and who knows what comes in its place */
+    if (status == SALE_OK) { /* else the later sale is gone, and its successor is unknown */
         memcpy(page->next_sale, later.id, sizeof(later.id));
         page->over = terms->reserve_max_s == 0;
     }

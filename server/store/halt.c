@@ -1,4 +1,4 @@
-/* halt.c - the words of a halt, and the scripts that write them and put the sale back. */
+/* halt.c - reads and writes halts, and the scripts that set and lift them. */
 #include "server/store/halt.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* items.c - a sorted set whose scores are all the same is in the order of its names. */
+/* items.c - a sorted set with equal scores is sorted by name. */
 #include "server/store/items.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * keys.c - composing the names of keys. One place, because a name that two places spell in
- * different ways is a sale that loses its stock.
+ * keys.c - composes the names of keys, in one place: if two places spelt a name differently, a sale
+ * would lose its stock.
  */
 #include "server/store/keys.h"
 

@@ -1,9 +1,9 @@
 /*
  * known_ledger.c - the known epochs, as a list that only grows.
  *
- * Of one epoch this process knows the orders up to `kept`, which were in the ledger when it was
- * compared last, and those behind `accepted` that it has seen since. In between lie those that the
- * admin has accepted as lost. So when more is lost later, each order is counted once:
+ * In an epoch this process knows the orders up to `kept`, which the ledger had at the last
+ * comparison, and those after `accepted`, which it has seen since. The admin has accepted those in
+ * between as lost. So after another loss each order is counted once:
  *
  *     first ......... kept |  accepted as lost  | accepted ......... number
  */

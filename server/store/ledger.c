@@ -1,4 +1,4 @@
-/* ledger.c - the numbers of a sale, and its orders in their sequence, segment by segment. */
+/* ledger.c - reads the numbers of a sale, and its orders in sequence, segment by segment. */
 #include "server/store/ledger.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * ledger_find.c - what became of one request.
+ * ledger_find.c - finds what became of one request.
  *
- * Its order may lie in any segment of the sale, so what is found nowhere is only as sure as the
- * least sure of all answers.
+ * Its order may be in any segment of the sale. So "no order" is only as sure as the least sure
+ * answer of all segments.
  */
 #include "server/store/ledger.h"
 
@@ -29,7 +29,8 @@
 
 static dlock_script look = DLOCK_SCRIPT(
     "look", "#!lua flags=no-writes\n" STATE_LUA RESERVED_LUA RESOLVE_LUA); /* "" = only look */
-static dlock_script past = /* like `look`, and yet refused by who is not in charge; see ledger.h */
+static dlock_script
+    past = /* like `look`, but a server that must not decide refuses it; see ledger.h */
     DLOCK_SCRIPT("past", "#!lua flags=allow-oom\n" STATE_LUA RESERVED_LUA RESOLVE_LUA);
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESERVED_LUA RESOLVE_LUA);
 static dlock_script confirm = /* a Redis that is full tells of what it has */
@@ -41,10 +42,10 @@ typedef struct search {
     const sale_terms *terms;
     const char *request;
     dlock_time deadline;
-    int64_t voids;   /* 0: only look, which a Redis that takes no writes answers too; otherwise how
-                        many requests without an order there may be */
-    int64_t past_us; /* by Redis's clock: afterwards nobody makes an order of the request, so there
-                        is none for good; 0 = not known */
+    int64_t voids;   /* 0: only look, which a Redis that refuses writes answers too; otherwise the
+                        most void requests that there may be */
+    int64_t past_us; /* by Redis's clock: after this no try makes an order, so "none" is final; 0 =
+                        unknown */
 } search;
 
 typedef ledger_status search_segment(const search *s, int k, fs_order *ret);
@@ -240,7 +241,7 @@ ledger_status ledger_find_until(fs_store *store, const sale_terms *terms, const 
     return to_tell(&s, look_until(&s, not_after_us, ret), ret);
 }
 
-/* ---- for a buyer who is refused -------------------------------------------------------------- */
+/* ---- for a refused buyer --------------------------------------------------------------------- */
 
 static purchase_outcome outcome_of(ledger_status status, purchase_outcome refusal, bool settled)
 {

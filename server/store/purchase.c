@@ -1,7 +1,6 @@
 /*
- * purchase.c - from Redis's words to the buyer's.
- *
- * The scripts write the records that are read here: sell.lua and record.lua.
+ * purchase.c - translates Redis's answers for the buyer. sell.lua, reserve.lua and record.lua write
+ * the records that are read here.
  */
 #include "server/store/purchase.h"
 

@@ -1,5 +1,5 @@
-/* replicas.c - the terms of a sale against the replicas that were last seen, and who could promote
- * them. */
+/* replicas.c - compares the terms of a sale with the replicas last seen, and with those that could
+ * be promoted. */
 #include "server/store/replicas.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* replication.c - the lines of INFO replication and of CLUSTER NODES. */
+/* replication.c - parses INFO replication and CLUSTER NODES. */
 #include "server/store/replication.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* server_check.c - a few questions in one go, and what their answers mean. */
+/* server_check.c - sends a few commands in one pipeline, and interprets the replies. */
 #include "server/store/server_check.h"
 
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 #include "server/base/log.h"
 
-/* Connections: the keeper looks, and so does a buyer who has found something odd. */
+/* Connections: for the keeper, and for a buyer that has found something odd. */
 #define LOOKING_POOL 4
 
 /* What the lock library reports, into the log. */

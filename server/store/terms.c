@@ -1,8 +1,8 @@
 /*
- * terms.c - the terms of a sale: their one form in Redis, and what follows from them.
+ * terms.c - the terms of a sale: their form in Redis, and what follows from them.
  *
- * The hash names its schema. A program that knows another one refuses the sale, so that programs
- * which mean different things by the same keys never sell side by side.
+ * The hash names its schema. A program with another schema refuses the sale, so programs that use
+ * the same keys in different ways never sell together.
  */
 #include "server/store/terms.h"
 
@@ -165,8 +165,8 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
     dlock_args_int(args, value);
 }
 
-/* Over all that never changes. Without it, whoever takes a sale up while one of its terms is
- * damaged would sell by it, and take the mended terms for the damaged ones. */
+/* A digest of all that never changes. Without it an instance that opens a sale with a damaged term
+ * would sell by that term, and take the mended terms for the damaged ones. */
 static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
 {
     char text[512], reserves[40] = "";

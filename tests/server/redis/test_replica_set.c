@@ -95,11 +95,11 @@ static void nothing_is_known_before_somebody_told(void **state)
     denied.untold = true;
     assert_true(atomic_load(&set.missing));
     look_by("a", &silent, 0);
-    assert_missing("nobody has told yet");
+    assert_missing("it is not known yet");
     look_by("a", &denied, 250);
-    assert_missing("nobody has told yet");
+    assert_missing("it is not known yet");
     look_by("a", &minority, 250); /* others may list more */
-    assert_missing("nobody has told yet");
+    assert_missing("it is not known yet");
     look("a", "a b", 250);
     assert_missing("b:1 (away for 0 s; may be promoted until away for 10 s)");
     look("a b", "a b", 250);
