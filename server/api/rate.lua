@@ -1,8 +1,8 @@
--- Lets a try pass, or says how long to wait. Source: GCRA, in its virtual scheduling form.
+-- Lets a try pass, or returns how long to wait: GCRA in its virtual scheduling form.
 -- KEYS  1 the moment at which the bucket is empty again, in us of Redis's clock
--- ARGV  1 us a try  2 tries at once
+-- ARGV  1 us per try  2 tries at once
 -- Reply 0 = pass, otherwise us to wait
--- What stands there and can not be such a moment counts as an empty bucket, and is overwritten.
+-- A value that can not be such a moment counts as an empty bucket, and is overwritten.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local each, burst = tonumber(ARGV[1]), tonumber(ARGV[2])

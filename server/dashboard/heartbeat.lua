@@ -1,7 +1,7 @@
--- An instance tells that it lives and what it has done, and hears the others (server/dashboard/instances.h).
--- Times are this server's, so that all instances agree on who has fallen silent.
+-- An instance's heartbeat: writes its record, and reads the others' (server/dashboard/instances.h). Times are
+-- this server's, so that all instances agree on which are silent.
 -- KEYS  1 instance -> "<ms since 1970> <record>"
--- ARGV  1 instance  2 its record  3 ms for which the record of one that has fallen silent is kept
+-- ARGV  1 instance  2 its record  3 how long the record of a silent instance is kept, ms
 -- Reply {ms since 1970, instance, value, instance, value, ...}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

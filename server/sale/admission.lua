@@ -1,8 +1,8 @@
--- An instance's say in whether this run of the server may be written to (server/sale/admission.h).
--- Deadlines are by this server's clock, so who has died objects no longer once its time is over.
--- KEYS  1 who objects: instance -> deadline in ms  2 run id of the run that was admitted last
+-- An instance objects to writes to this run of the server, or admits it (server/sale/admission.h).
+-- Deadlines are by this server's clock, so the objection of a dead instance ends in time.
+-- KEYS  1 objections: instance -> deadline in ms  2 run id of the last admitted run
 -- ARGV  1 instance  2 ms for which it objects from now on, 0 = no longer  3 the run id to admit, "" = none
--- Reply {instances that object, the run that is admitted}; none is admitted while one objects
+-- Reply {number of objecting instances, the admitted run}; no run is admitted while an instance objects
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])

@@ -1,5 +1,5 @@
--- What stands in an item's own tag: the pointer to its current sale, and a sale's terms.
--- KEYS  1 current sale  2 cfg of the sale that is looked for  3 its epochs  4 its lost orders
+-- Reads an item's own tag: the pointer to its current sale, and a sale's terms.
+-- KEYS  1 current sale  2 cfg of the wanted sale  3 its epochs  4 its lost orders
 -- Reply {pointer, "" = none, "?" = not a string, or an empty one; fields and values of cfg, {} = not a hash;
 --       us of this server's clock; the epochs, "" = none; fields and values of lost, {} = not a hash}
 local pointer = redis.call('TYPE', KEYS[1]).ok

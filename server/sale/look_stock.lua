@@ -1,13 +1,12 @@
--- What stands in a segment of a sale, or in the only one. Begins with state.lua and reserved.lua.
--- ARGV  5 units there were at first, "" = stock and orders may differ
---       6 "<epoch> <place> ...": moves that the caller has seen, the last one under each epoch
+-- Reads a segment of a sale, or its only one. Begins with state.lua and reserved.lua.
+-- ARGV  5 initial units, "" = stock and orders may differ
+--       6 "<epoch> <place> ...": the last move that the caller has seen in each epoch
 -- KEYS  the last one is the sale's lost orders
 -- Reply {pointer, "" = none, "?" = not a string, or an empty one; what is damaged, "" = nothing; orders;
 --       units left, units sold, -1 = no number; units reserved; the epochs, "" = none; fields and values of
---       lost; 1 = reservations are over whose units are to be returned, 0 = none; how many of the moves that
---       were seen are not there; the place of the last move for somebody, and its epoch, "-" =
---       there was none}
-local ADDED_MOST = 2000 -- buckets of which a look adds the units up
+--       lost; 1 = units of expired reservations must return, 0 = none; how many known moves are missing; the
+--       place of the last confirm or cancel, and its epoch, "-" = none}
+local ADDED_MOST = 2000 -- buckets whose units a look sums
 if denied then return denied end
 if ARGV[5] ~= '' and left and sold and left + sold + reserved ~= tonumber(ARGV[5]) then fault('stock') end
 local pointer = current ~= '' and current or redis.call('EXISTS', KEYS[1]) == 1 and '?' or ''
@@ -27,7 +26,7 @@ if held then
     end
     settled, settled_epoch = string.match(settled_last or '0 -', '^(%d+) (%S+)$')
     settled = tonumber(settled)
-    if settled > moves then settled = 0 end -- nobody is to learn of a move that there is not
+    if settled > moves then settled = 0 end -- a missing move must not be remembered
     due = not damaged and first and present(redis.call('TIME')) >= first * BUCKET_US and 1 or 0
 end
 for epoch, place in string.gmatch(ARGV[6], '(%x+) (%d+) ') do

@@ -1,19 +1,19 @@
--- Makes a sale the current one of its tag (an item, or a segment of one), and lets what the sale
--- before has left behind expire. Sale ids rise, so a late call can not bring back an older sale.
--- Everything is decided before the first write.
+-- Makes a sale the current one of its tag (an item or a segment), and lets the keys of the sale before
+-- expire. Sale ids rise, so a late call can not restore an older sale. Everything is decided before the
+-- first write.
 --
 -- KEYS  1 current sale  2 cfg  3 stock  4 sold  5 orders  6 ledger  7 users  8 epochs
 --       9 reserved  10 buckets  11 moves  12 the latest sale ever  then the keys of the sale before
--- ARGV  1 the new sale  2 what it follows as it stands there, "" = nothing  3 units, "" = no stock here
---       4 seconds until leftovers expire  5 not_after in us of Redis's clock
---       6 "1": the admin knows that something was lost before this sale  7 the epochs of its ledger
+-- ARGV  1 the new sale  2 the expected pointer, "" = none  3 units, "" = no stock here
+--       4 seconds until the old keys expire  5 not_after in us of Redis's clock
+--       6 "1": the admin has accepted a loss before this sale  7 the epochs of its ledger
 --       8 "1": it has reservations
 --       then fields and values of cfg
--- Reply what stands there then: the new sale, or another that came first; nothing was done then. The
--- new sale that was there before is written once more: WAIT counts from the connection's own last write. Or
--- "lost": nothing was done, for there was a sale, and Redis has forgotten that it is the current one.
--- "late": nothing was done, for the starter does not wait any more. "damaged": nor here, for what
--- should be the current sale is no text or an empty one, or something of the new sale is there already.
+-- Reply the pointer afterwards: the new sale; or another one that came first, and nothing was done. If the
+-- new sale is already there, the pointer is written again, because WAIT covers only the connection's own
+-- writes. Otherwise nothing was done: "lost", Redis has lost the pointer to an earlier sale; "late", the
+-- starter no longer waits; "damaged", the pointer is not a string or is empty, or the new sale has keys
+-- already.
 local function may(...)
     return not redis.acl_check_cmd or redis.acl_check_cmd(...)
 end

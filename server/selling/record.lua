@@ -1,15 +1,15 @@
--- Records the order of one buyer, or only asks whether it may be recorded: for the strategies that take
--- the units in one command and record the order in another (read_then_write.h). What was taken is put
--- back when this refuses, and is lost when this never runs.
+-- Records the order of one buyer, or only checks whether it may be recorded: for strategies that take the
+-- units in one command and record the order in another (read_then_write.h). If this refuses, it puts the
+-- units back; if it never runs, they are lost.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 4.
+-- Begins with state.lua, which explains KEYS and ARGV 1 to 4.
 -- ARGV  5 "<fence> <instance>" for the record
 --       6 request  7 user  8 units  9 not_after in us of Redis's clock
---       10 units left and ordered must come to this, "" = to anything
---       11 units left, for the record; "" = only ask, and write nothing
+--       10 the required sum of units left and ordered, "" = any
+--       11 units left, for the record; "" = only check, and write nothing
 --
--- Reply units left, when it only asks; or the order's record; or why not: "=" and the record it had
--- before, "closed", "epoch", "damaged <key>", "rolled_back <highest order number>", "void", "late",
+-- Reply units left, if it only checks; or the order's record; or a refusal: "=" and the earlier record,
+-- "closed", "epoch", "damaged <key>", "rolled_back <highest order number>", "void", "late",
 -- "limit", "NOPERM <what>".
 local units = tonumber(ARGV[8])
 local time = ask('time', try('TIME'))
@@ -19,7 +19,7 @@ local has = limit and ask('users', try('HGET', KEYS[6], ARGV[7]))
 has = has and number_of(has, 'users') or 0
 if sold and not canonical(string.format('%.0f', sold + units)) then fault('sold') end
 if ARGV[10] ~= '' and left and sold and left + sold ~= tonumber(ARGV[10]) then fault('stock') end
-may('INCRBY', KEYS[2], units) -- to put them back
+may('INCRBY', KEYS[2], units) -- so that they can be put back
 may('HSET', KEYS[4], ARGV[6], '')
 may('INCRBY', KEYS[3], units)
 may('RPUSH', KEYS[5], ARGV[6])

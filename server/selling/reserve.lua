@@ -1,27 +1,28 @@
--- Sells as sell.lua does where units may be reserved: sells to buyers or reserves for them, confirms and
--- cancels, in the order given; and returns the units of reservations that are over. Nobody is a buyer
--- when only that is to be done. Everything is decided before the first write.
+-- The sell.lua of sales with reservations: sells to buyers or reserves for them, confirms and cancels, in
+-- the order given; and returns the units of expired reservations. Without buyers it only does the last.
+-- Everything is decided before the first write.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 4, and reserved.lua. store/reservations.h has the form of KEYS 6 and 8 to 10.
+-- Begins with state.lua, which explains KEYS and ARGV 1 to 4, and reserved.lua. store/reservations.h has the form
+-- of KEYS 6 and 8 to 10.
 -- ARGV  5 to 10 as in sell.lua (6 is not used)
---       11 what each wants, one word for all or a word for each, with blanks between: "0" to buy, the seconds
---       to reserve for, "confirm", "cancel", or "revoke", which cancels what was sold, too
---       then the requests, and then as many "<user> <units>"; for those who confirm or cancel the
---       user is "*" where anybody may, and the units do not count
+--       11 what each wants, one word for all or one per buyer, separated by blanks: "0" to buy, the seconds
+--       to reserve for, "confirm", "cancel", or "revoke", which also cancels a sold order
+--       then the requests, and then as many "<user> <units>"; to confirm or cancel, user "*" means any
+--       user, and the units are ignored
 --
--- Reply {units left, -1 = not known; units reserved; the place of the last move that was made for one of them,
--- 0 = none was; one answer a buyer ...}. An answer is "+" and the record that this call has made; "=" and the
--- record there was; a refusal as in sell.lua; or, for those who confirm or cancel, "none" = there is no such
--- order, "expired", "cancelled", "sold".
+-- Reply {units left, -1 = unknown; units reserved; the place of the last move that this call made for a buyer,
+-- 0 = none; one answer per buyer ...}. An answer is "+" and the record that this call has made; "=" and the
+-- earlier record; a refusal as in sell.lua; or, to confirm or cancel, "none" = there is no such order,
+-- "expired", "cancelled", "sold".
 --
--- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So the names of
--- buckets are compared as texts, and what a user has is kept in tables of numbers and texts.
+-- Converting numbers to texts and back is a good part of the cost of a buyer. So the names of buckets are
+-- compared as texts, and a user's units are kept in tables of numbers and texts.
 local FIRST = 12
 local count = (#ARGV - FIRST + 1) / 2
 local last = FIRST + count - 1
 local DUE_MOST = 1000 -- buckets that one call returns
 local ENDS_MOST = 1000 -- buckets in which a user may have reserved
-local DEAD_MOST = 1000000 -- orders beyond the stock there was: cancelled and expired ones stay, and cost memory
+local DEAD_MOST = 1000000 -- orders beyond the initial stock: cancelled and expired ones stay, and cost memory
 
 local function split(words)
     local each = {}
@@ -34,11 +35,11 @@ local now_us = present(time)
 local now = string.format('%.0f', now_us)
 local all_units, all_want = tonumber(ARGV[8]), string.match(ARGV[11], '^%S+$')
 local each_units, each_wants = not all_units and split(ARGV[8]), not all_want and split(ARGV[11])
-local not_after = clock_us > tonumber(ARGV[9]) and split(ARGV[10]) -- false: nobody is late
+local not_after = clock_us > tonumber(ARGV[9]) and split(ARGV[10]) -- false: no buyer is late
 local function is_late(i) return not_after and clock_us > tonumber(not_after[i]) end
 local settles = {confirm = true, cancel = true, revoke = true}
 
--- ---- what stands there: orders, buckets, users -----------------------------------------------------
+-- ---- what is there: orders, buckets, users ---------------------------------------------------------
 
 local present_bucket = string.format('%.0f', math.floor(now_us / BUCKET_US))
 local function is_past(name)
@@ -54,7 +55,7 @@ end
 local known = count > 0 and ask('orders', try('HMGET', KEYS[4], unpack(ARGV, FIRST, last))) or {}
 local due = ask('buckets', try('ZRANGEBYSCORE', KEYS[9], '-inf', present_bucket, 'LIMIT', 0, DUE_MOST)) or {}
 local names, users, owners = {unpack(due)}, {}, {}
-local first_place, last_place = math.huge, 0 -- of the orders that are to be settled
+local first_place, last_place = math.huge, 0 -- of the orders to settle
 for i = 1, count do
     local want, user, bucket = all_want or each_wants[i], nil, nil
     if not settles[want] then
@@ -70,7 +71,7 @@ for i = 1, count do
     if user then users[#users + 1] = user end
     if bucket then names[#names + 1] = bucket end
 end
--- They were mostly bought at about the same time, so their places in the ledger are read in one go.
+-- Most were bought at about the same time, so one call reads their places in the ledger.
 local ledger_at = {} -- place -> entry
 if first_place > 0 and last_place > first_place and last_place - first_place < 8 * count then
     local near = ask('ledger', try('LRANGE', KEYS[5], first_place - 1, last_place - 1)) or {}
@@ -179,7 +180,7 @@ local function buy(request, user, order, units, seconds)
     return string.format('%d %s %d%s%s', number, order, left, tail, state)
 end
 
--- Moves an order's units to where its new state has them. False: they are not where they should be.
+-- Moves an order's units according to its new state. False: they are not where they should be.
 local function move_units(user, units, state, name, confirms)
     if not bought[user] then return false end
     if state == 'reserved' then
@@ -206,7 +207,7 @@ local function move_units(user, units, state, name, confirms)
     return true
 end
 
--- The answer to who confirms or cancels, and the record that is to be written.
+-- The answer to a confirm or cancel, and the record to write.
 local function settle(i, want, request, record, fresh)
     if not record or record == '-' then return unsettled or 'none' end
     local place, user, units, _, state, name = string.match(record, RECORD)
@@ -258,7 +259,7 @@ end
 
 -- ---- what is written -------------------------------------------------------------------------------
 
--- The moves come first, for nothing has told as yet that they are a list.
+-- The moves come first, because it is not yet known that their key is a list.
 local writes = {}
 local function will(...) writes[#writes + 1] = {...} end
 local function add(key, units)

@@ -1,25 +1,25 @@
--- Sells to a number of buyers in the order given, each all or nothing, and records the orders.
--- A request that has an order is answered with it, also when the sale is over. Everything is decided
--- before the first write; what this user may not do is known before the first that can not be undone.
+-- Sells to buyers in the order given, each all or nothing, and records the orders. A request with an
+-- earlier order is answered with it, even if the sale is over. Everything is decided before the first
+-- write; missing rights are known before the first write that can not be undone.
 --
--- Begins with state.lua, which tells KEYS and ARGV 1 to 4.
+-- Begins with state.lua, which explains KEYS and ARGV 1 to 4.
 -- ARGV  5 the instance, for the records; `fence` is the lock's, "0" = none
 --       6 units of the largest segment: a buyer refused here asks the next one, so leave a mark if
 --       any could have sold it. Marks are bounded; beyond that "busy". "0": there is no next
---       7 units there were at first
---       8 units that each wants: one number for all, or a number a buyer, with blanks between
---       9 the earliest not_after, in us of Redis's clock  10 all of them, with blanks between
+--       7 initial units
+--       8 units that each buyer wants: one number for all, or one per buyer, separated by blanks
+--       9 the earliest not_after, in us of Redis's clock  10 all of them, separated by blanks
 --       then the requests, and then as many "<user> <units>"
 --
--- Reply {units left, -1 = not known; us of Redis's clock; one answer a buyer ...}. An answer is the new
--- order's number; the caller knows the rest of its record. Or it is "=" and the record it had before, or
+-- Reply {units left, -1 = unknown; us of Redis's clock; one answer per buyer ...}. An answer is the new
+-- order's number; the caller knows the rest of its record. Or it is "=" and the earlier record, or
 -- "closed", "epoch", "damaged <key>" ("orders" also for a record whose number is not its place in the ledger),
 -- "rolled_back <highest order number>", "sold_out", "limit", "late", "busy", "void",
 -- "NOPERM <what>".
 --
--- What a number costs as text, and a text as a number, is a good part of what a buyer costs. So moments
--- stay texts, of orders' numbers and units left only the last digit is put together anew, and a
--- table that is going to be filled begins at its size: with as many words of ARGV.
+-- Converting numbers to texts and back is a good part of the cost of a buyer. So times stay texts; of
+-- order numbers and units left only the last digit is composed anew; and a table is created at its final
+-- size, from as many words of ARGV.
 local FIRST = 11
 local count = (#ARGV - FIRST + 1) / 2
 local last = FIRST + count - 1
@@ -35,7 +35,7 @@ local function split(words)
 end
 local wants = tonumber(ARGV[8])
 local each_wants = not wants and split(ARGV[8])
-local not_after = passed(ARGV[9]) and split(ARGV[10]) -- false: nobody is late
+local not_after = passed(ARGV[9]) and split(ARGV[10]) -- false: no buyer is late
 
 local known = ask('orders', try('HMGET', KEYS[4], unpack(ARGV, FIRST, last))) or {}
 local users, has = {}, nil
@@ -43,7 +43,7 @@ if limit then
     has = {}
     for i = 1, count do users[i] = string.match(ARGV[last + i], '^%S+') end
     for i, units in ipairs(ask('users', try('HMGET', KEYS[6], unpack(users))) or {}) do
-        has[users[i]] = not units and 0 or canonical(units) or false -- one user's, nobody else's
+        has[users[i]] = not units and 0 or canonical(units) or false -- false: this user's count is damaged, not others'
     end
 end
 if left and sold and left + sold ~= tonumber(ARGV[7]) then fault('stock') end
@@ -54,7 +54,7 @@ local digit = count > 1 and {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', 
 local function tens_of(n) return n > 9 and string.format('%d', n / 10) or '' end
 local number_tens, left_tens
 
-local voids -- marks of requests that are void have a bound of their own (resolve.lua)
+local voids -- void requests have their own bound (resolve.lua)
 local function has_room(marks)
     if marks < 40000 then return true end
     voids = voids or canonical(ask('orders', try('HGET', KEYS[4], '#void'))) or 0
@@ -110,8 +110,8 @@ end
 answers[1] = left or -1
 if written == 0 then return answers end
 
--- To ask for a right costs as much as a command. So it is asked for only where what was done could not
--- be undone; a number can, by the command that was allowed a moment ago.
+-- Checking a right costs as much as a command. So rights are checked only before writes that can not be
+-- undone; a number can be, by the command that was just allowed.
 local units = taken > 0 and (taken == 1 and wants and ARGV[8] or string.format('%d', before - left))
 if units then may('RPUSH', KEYS[5], '') end
 if units and limit then may('HSET', KEYS[6], '', '') end

@@ -1,8 +1,8 @@
--- Shared beginning of the scripts that begin an epoch of a ledger; epochs.h has the form of the text.
--- Nothing is written here.
+-- Shared by the scripts that begin an epoch of a ledger; epochs.h has the form of the text. Writes
+-- nothing.
 
--- The epochs with another one, `name`, for a ledger of so many orders; one without orders is not kept.
--- `run` is the server's, nil = as it was. nil: they are no epochs of this ledger.
+-- Adds epoch `name` to the epochs of a ledger with so many orders; drops the newest if it has no orders.
+-- `run` is the server's, nil = unchanged. Returns nil if these are not epochs of this ledger.
 local function begin(epochs, name, orders, run)
     local epoch, first, older, before = string.match(epochs, '^(%x+) (%d+)(.*) (%S+)$')
     local next = orders + 1

@@ -1,9 +1,9 @@
--- How a segment stands to whoever reads its feed (feed.h), and its moves where the page comes to them. Begins with
--- state.lua, which tells KEYS and ARGV 1 to 4. Orders are read afterwards, by plain commands: each costs half of what
--- it would in here.
--- ARGV  5 orders and  6 moves that the asker has  7 the most events, 0 = none
--- Reply {what stands under the current sale, epochs, orders, moves, seconds, microseconds of Redis's clock, {the last
---       move that the asker has, those behind it ...}}, or "damaged <key>"
+-- The state of a segment for a reader of its feed (feed.h), and the moves of the page, if it gets that far. Begins
+-- with state.lua, which explains KEYS and ARGV 1 to 4. Plain commands read the orders afterwards: in a script each
+-- would cost twice as much.
+-- ARGV  5 orders and  6 moves that the reader has  7 the most events, 0 = none
+-- Reply {pointer to the current sale, epochs, orders, moves, seconds, microseconds of Redis's clock, {the reader's
+--       last move, the moves after it ...}}, or "damaged <key>"
 local has_moves, limit = tonumber(ARGV[6]), tonumber(ARGV[7])
 local count = held and ask('moves', try('LLEN', KEYS[10])) or 0
 local time = ask('time', try('TIME'))

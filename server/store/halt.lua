@@ -1,15 +1,14 @@
--- Halts the sale of one tag (an item, or a segment of one): until the admin says otherwise nothing is
--- sold. The words of the halt stand where the current sale's id stood, so every selling script refuses.
--- What each process knows to be lost is added up: of an epoch the highest number that any of them has seen.
+-- Halts the sale of one tag (an item or a segment): nothing is sold until the admin decides. The halt
+-- replaces the current sale's id, so every selling script refuses. What each process knows to be lost is
+-- merged: of an epoch the highest number that any process has seen.
 --
 -- KEYS  1 current sale  2 the latest sale ever  3 ledger of the sale to halt  4 its epochs  5 its lost
---       orders  then the keys of an older sale that is not to come back
--- ARGV  1 what stands there, "" = nothing: otherwise nothing is done  2 the sale to halt  3 why
---       4 the epochs as they were seen, "" = none, "*" = any: likewise, for the admin has let it go on
---       5 orders found in other tags  6 who halts  7 seconds until the older sale's keys expire
---       then, for each epoch of which orders are lost: the epoch, the last number that is left, and the
---       last that was seen
--- Reply the words; "late": nothing was done, for something has changed since it was seen
+--       orders  then the keys of an older sale that must not return
+-- ARGV  1 the expected pointer, "" = none; if it differs, nothing is done  2 the sale to halt  3 why
+--       4 the expected epochs, "" = none, "*" = any; likewise, because the admin may have resumed it
+--       5 orders found in other tags  6 the halting instance  7 seconds until the older sale's keys expire
+--       then, for each epoch with lost orders: the epoch, the last number left, the last number seen
+-- Reply the halt; "late": nothing was done, because something has changed meanwhile
 local function may(...)
     return not redis.acl_check_cmd or redis.acl_check_cmd(...)
 end

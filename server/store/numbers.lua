@@ -1,5 +1,5 @@
--- A segment's numbers, all of the same moment. Begins with state.lua, which tells KEYS and ARGV 1 to 4.
--- ARGV  5 units there were at first, "" = stock and orders may differ
+-- A segment's numbers, all of the same moment. Begins with state.lua, which explains KEYS and ARGV 1 to 4.
+-- ARGV  5 initial units, "" = stock and orders may differ
 -- Reply {units left, units sold, units reserved, orders, us of Redis's clock}, or {"damaged <key>"}
 local time = ask('time', try('TIME'))
 if denied then return denied end

@@ -1,8 +1,8 @@
--- One page of the ledger: request ids with their orders. Begins with state.lua and reserved.lua, which tells KEYS and
+-- One page of the ledger: request ids with their orders. Begins with state.lua and reserved.lua, which explain KEYS and
 -- ARGV 1 to 4.
--- ARGV  5 first  6 last, counted from 0, or from -1 at the end
--- Reply {request, record, request, record, ...}, or "damaged <key>": also when a record does not have
---       the number of its place
+-- ARGV  5 first  6 last place, counted from 0, or from the end if negative
+-- Reply {request, record, request, record, ...}, or "damaged <key>", also if a record's number is not
+--       its place
 if denied then return denied end
 if damaged then return damaged end
 local requests = redis.call('LRANGE', KEYS[5], ARGV[5], ARGV[6])

@@ -1,7 +1,7 @@
--- What scripts that tell of reservations share; comes after state.lua. Nothing is written here.
+-- Shared by scripts that report reservations; comes after state.lua. Writes nothing.
 local BUCKET_US = 100000
 
--- Notes what is wrong where buckets and units have not the same names, and how many buckets there are.
+-- Finds damage where buckets and units have different names, and counts the buckets.
 local function check_buckets()
     local kept = ask('buckets', try('ZCARD', KEYS[9]))
     local fields = ask('reserved', try('HLEN', KEYS[8]))
@@ -10,12 +10,12 @@ local function check_buckets()
     return kept or 0
 end
 
--- us of Redis's clock, which does not go back behind what was decided by it.
+-- us of Redis's clock, but never before the latest time that was used for a decision.
 local function present(time)
     return math.max(time[1] * 1000000 + time[2], tonumber(decided_us or 0))
 end
 
--- A record as it is to be told: of a reservation whose time is over, which nothing may have noted as yet.
+-- A record as it is to be reported: the state of a reservation that has expired is not in its record.
 local function told(record, time)
     local ends = held and string.match(record, ' reserved (%d+)$')
     if not ends or present(time) < ends * BUCKET_US then return record end

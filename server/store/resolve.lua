@@ -1,12 +1,12 @@
--- Finds the order of a request in one segment; or, where it has none, declares the request void there:
--- the selling scripts refuse it from then on. In a sale that is over, or damaged, nothing is written.
+-- Finds a request's order in one segment; or, if there is none, declares the request void there, so that
+-- the selling scripts refuse it from now on. Writes nothing in a sale that is over or damaged.
 --
--- Begins with state.lua and reserved.lua, which tells KEYS and ARGV 1 to 4.
--- ARGV  5 request  6 "" = only look, or how many requests may be void. They are counted in
---       the field "#void", apart from the marks of buyers who went on to another segment
---       7 "" = not known, or the us of Redis's clock behind which nobody makes an order of it
--- Reply the record, "-" = void, "past" = no order, and that time is over, "" = no order (yet), "closed"
--- = none, and the sale is not the current one, or "damaged <key>"
+-- Begins with state.lua and reserved.lua, which explain KEYS and ARGV 1 to 4.
+-- ARGV  5 request  6 "" = only look, or the most void requests. Field "#void" counts them, apart from the
+--       marks of buyers who went on to another segment
+--       7 "" = unknown, or the us of Redis's clock after which no try makes an order
+-- Reply the record, "-" = void, "past" = no order, and that time has passed, "" = no order (yet), "closed"
+-- = no order, and the sale is not the current one, or "damaged <key>"
 local record = ask('orders', try('HGET', KEYS[4], ARGV[5]))
 local voids = 0
 if ARGV[6] ~= '' then
@@ -21,7 +21,7 @@ if record and record ~= '>' then
     return denied or told(record, time)
 end
 if damaged then return damaged end
-if current ~= ARGV[1] then -- a sale that is halted, "<sale> <why> ...", may go on
+if current ~= ARGV[1] then -- a halted sale, "<sale> <why> ...", may be resumed
     return string.find(current, ARGV[1] .. ' ', 1, true) == 1 and '' or 'closed'
 end
 if ARGV[7] ~= '' then

@@ -1,10 +1,10 @@
--- Lets the halted sale of one tag go on, in a new epoch. What was lost is accepted, and counted no more.
+-- Resumes the halted sale of one tag in a new epoch. The lost orders are accepted, and no longer counted.
 -- Comes after begin.lua.
 --
 -- KEYS  1 current sale  2 cfg  3 ledger  4 epochs  5 lost orders
--- ARGV  1 what stands there: otherwise nothing is done  2 the sale  3 the new epoch
---       4 "1": the item's own tag, whose cfg says when the admin has said so
--- Reply what stands there then; "gone": the sale's terms or epochs are not there, and nothing was done
+-- ARGV  1 the expected pointer; if it differs, nothing is done  2 the sale  3 the new epoch
+--       4 "1": this is the item's own tag, whose cfg gets the time of the admin's decision
+-- Reply the pointer afterwards; "gone": the sale's terms or epochs are missing, and nothing was done
 local current = redis.call('GET', KEYS[1]) or ''
 if current ~= ARGV[1] then return current end
 local epochs = begin(redis.call('GET', KEYS[4]) or '', ARGV[3], redis.call('LLEN', KEYS[3]))

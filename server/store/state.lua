@@ -1,20 +1,20 @@
--- Shared beginning of the scripts that sell, record and count: reads one segment's state, and finds
--- what is wrong with it. Nothing is written here; what a script is going to write to has been proved
--- writable when this and may() have found no fault, for scripts do not roll back.
+-- Shared beginning of the scripts that sell, record and count: reads one segment's state, and checks it.
+-- Writes nothing. Scripts do not roll back, so this and may() must find no fault before the first write;
+-- then all later writes succeed.
 --
--- A number is what INCRBY writes. Lua takes "90.0", "9e1", " 90" and "0x5a" for numbers too.
+-- A number must be as INCRBY writes it. Lua would also accept "90.0", "9e1", " 90" and "0x5a".
 --
 -- KEYS  1 the item's current sale  2 stock  3 sold  4 orders  5 ledger  6 users  7 epochs (epochs.h)
 --       of a sale with reservations also  8 reserved  9 buckets  10 moves (reservations.h)
--- ARGV  1 the sale  2 units a user may have, 0 = any  3 the highest order number that the caller has
---       seen: a ledger that is shorter belongs to a Redis that has forgotten  4 the epochs that the
---       caller knows, whose newest it writes under, "" = it only reads
+-- ARGV  1 the sale  2 units per user, 0 = any  3 the highest order number that the caller has seen: a
+--       shorter ledger means that Redis has lost data  4 the epochs that the caller knows; it writes
+--       under the newest; "" = it only reads
 local KEYS, ARGV, redis, string = KEYS, ARGV, redis, string -- locals cost less
 local denied, damaged
 local function fault(what) damaged = damaged or 'damaged ' .. what end
 
--- What a command answered that was tried. nil: `denied` is the error to return, or the key has
--- another type.
+-- Tries a command and returns its reply. nil: `denied` is the error to return, or the key has the wrong
+-- type.
 local try = redis.pcall
 local function ask(what, answer)
     if type(answer) ~= 'table' or not answer.err then return answer end
@@ -37,12 +37,12 @@ local function number_of(word, what) return canonical(word) or fault(what) end
 
 local texts = ask('sale', try('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[7])) or {}
 local current, left, sold = texts[1], number_of(texts[2], 'stock'), number_of(texts[3], 'sold')
-local limit = ARGV[2] ~= '0' and tonumber(ARGV[2]) -- of units a user may have; false: none
+local limit = ARGV[2] ~= '0' and tonumber(ARGV[2]) -- units per user; false: no limit
 local number = ask('ledger', try('LLEN', KEYS[5])) or 0
 local orders = ask('orders', try('HLEN', KEYS[4])) or 0
 local ended
 if current ~= ARGV[1] then
-    -- A later sale ends this one, and so do the words of a halt, "<sale> <why> ...".
+    -- A later sale ends this one; so does a halt, "<sale> <why> ...".
     local id, words = string.match(current or '', '^(%x+)(.*)$')
     ended = id and #id == #ARGV[1]
         and (words == '' and id > ARGV[1] or string.sub(words, 1, 1) == ' ')
@@ -59,7 +59,7 @@ if sold and (number > sold and not held or sold + reserved > 0 and number == 0) 
 if orders < number then fault('orders') end
 if limit and ask('users', try('HLEN', KEYS[6])) == 0 and number > 0 then fault('users') end
 
--- Whether this is the epoch that the ledger has at this place, as far as the epochs can be read.
+-- Whether the ledger has this epoch at this place, as far as the epochs can be read.
 local function is_of_epoch(said, place)
     for epoch, first in string.gmatch(epochs or '', '(%x+) (%d+) ') do
         if tonumber(first) <= place then return epoch == said end
@@ -67,9 +67,9 @@ local function is_of_epoch(said, place)
     return not epochs
 end
 
--- What is wrong with a record that was found; nil = the ledger has this request at its number. The
--- number is told to a buyer and remembered by the caller, so one that the ledger does not have is
--- neither: what outlives the damage would halt the sale. `entry` is what stands at that place, if it was read.
+-- What is wrong with a record that was found; nil = the ledger has this request at its number. A buyer is
+-- told the number, and the caller remembers it. So a number that the ledger does not have must not get out:
+-- remembered after the damage is mended, it would halt the sale. `entry` is the ledger's entry, if read.
 local RECORD = '^(%d+) (%S+) (%d+) %d+ %d+ %S+ %d+ (%x+) (%l+) ?(%d*)$' -- purchase.h
 local function misplaced(request, record, entry)
     local place, _, _, epoch, _, bucket = string.match(record, RECORD)
@@ -83,7 +83,7 @@ local function misplaced(request, record, entry)
     return denied and denied.err or 'damaged orders'
 end
 
--- Why nobody can be sold anything; nil = somebody can.
+-- Why the sale can not sell to any buyer; nil = it can.
 local function refusal()
     if ended then return 'closed' end
     if damaged then return damaged end
