@@ -43,22 +43,22 @@ static const option_spec specs[] = {
      SET("redis://127.0.0.1:6379")},
     {"redlock", "URL,URL,...", TEXT(redlock),
      "independent servers of strategy redlock, 16 at most:\n"
-     "3 bear the loss of one, 5 of two",
+     "3 tolerate the loss of one, 5 of two",
      SHOW("--redis alone")},
-    {"name", "NAME", TEXT(name), "of this instance, in its orders",
-     SHOW("made of host name and port")},
+    {"name", "NAME", TEXT(name), "of this instance, stored in its orders",
+     SHOW("host name and port")},
     {"threads", "COUNT", INT(threads, 4, 16384),
      "requests answered at once, and connections kept open", SET("512")},
     {"drain-delay", "SECONDS", INT(drain_delay_s, 0, 600), "to sell on after SIGTERM", SET("2")},
     {"admin-token-file", "FILE", TEXT(admin_token_file),
      "with the admin's token; else " PREFIX "ADMIN_TOKEN holds it",
-     SHOW("none: on loopback everybody is the admin, elsewhere nobody")},
+     SHOW("none: on loopback every client is the admin, elsewhere none")},
     {"require-token", "yes|no", TEXT(require_token),
-     "without a token nobody is the admin, not even on loopback", SET("no")},
+     "without a token there is no admin, not even on loopback", SET("no")},
     {"buyer-key-file", "FILE", TEXT(buyer_key_file),
      "with the key, 32 to 256 characters, that signs the\n"
      "Buyer-Token which each buy then needs",
-     SHOW("none: whoever sends a buy is taken for its user")},
+     SHOW("none: a buy's user is taken as given")},
     {"max-quantity", "COUNT", INT(max_quantity, 1, 1000), "units that one buy may ask for",
      SET("1000")},
     {"rate-user", "COUNT", INT(rate_user, 0, 1000000), "tries to buy a second and user, 0 = any",
@@ -70,8 +70,8 @@ static const option_spec specs[] = {
     {"rate-question", "COUNT", INT(rate_question, 0, 1000000),
      "public questions a second and address, 0 = any", SET("1000")},
     {"allow-eviction", "yes|no", TEXT(allow_eviction),
-     "sells even where Redis's maxmemory-policy may throw\n"
-     "a sale's keys away: more than the stock may be sold",
+     "sells even if Redis's maxmemory-policy may evict\n"
+     "a sale's keys: the sale may oversell",
      SET("no")},
     {"item", "ITEM", TEXT(sale.item), "starts a sale if the item has none, else joins it",
      SHOW("no sale; POST /sales starts one")},
@@ -88,8 +88,8 @@ static const option_spec specs[] = {
     {"hold-ms", "MS", SALE_INT(hold_ms), "how long the critical section lasts on purpose",
      SHOW("0")},
     {"durability", "memory|replicated|disk", TEXT(sale.durability),
-     "what has an order before its buyer is told: Redis's memory,\n"
-     "its replicas' too, or its disk",
+     "where an order is kept before its buyer is told: in Redis's\n"
+     "memory, also on its replicas, or on its disk",
      SHOW("memory")},
     {"min-replicas", "COUNT", SALE_INT(min_replicas),
      "with durability replicated: sells while so many are online", SHOW("1")},
@@ -151,11 +151,11 @@ static void print_help(void)
             printf("\nThe sale, as POST /sales names it too:\n");
         print_option(&specs[i]);
     }
-    printf("\n  --list-strategies           the strategies, and what is wrong with each\n"
+    printf("\n  --list-strategies           the strategies, and the weakness of each\n"
            "  --version                   of this program\n"
            "  -h, --help                  this\n\n"
            "Exit codes:\n"
-           "  0   stopped by SIGTERM or SIGINT, with nothing left undone\n"
+           "  0   stopped by SIGTERM or SIGINT, after draining\n"
            "  1   could not start: the address is taken, Redis did not answer, or the sale was\n"
            "      refused\n"
            "  64  a mistake in options or environment\n\n"
