@@ -4,10 +4,12 @@
  * has on its books (GET /stock).
  */
 import { learn, setBusy, token } from './admin.js';
-import { stockChart } from './charts.js';
 import { figure } from './numbers.js';
-import { byId, say, show } from './dom.js';
+import { stockChart, stockKeys } from './charts.js';
+import { byId, room, say } from './dom.js';
 import { crowd, randomId, startSale, stock } from './service.js';
+import { legend } from './svg.js';
+import { add } from './tables.js';
 import { summary } from './try.js';
 
 /* Five connections do not always meet in the gap between reading and writing. */
@@ -45,7 +47,7 @@ async function held(item, strategy, plan, step) {
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
 function onBooks({ books }) {
-  return books ? `on the books ${figure(books.units)} sold, oversold by ${figure(books.oversold)}` : 'the books could not be read';
+  return books ? `the orders hold ${figure(books.units)} units` : 'the orders could not be read';
 }
 
 function isCertain({ told, books }) {
@@ -56,22 +58,22 @@ function isCertain({ told, books }) {
 function fault({ oversold, lost_updates: missing, told, sold, books }) {
   if (oversold > 0) return `OVERSOLD by ${figure(oversold)}`;
   if (missing > 0) return `${figure(missing)} sales are missing from the stock`;
-  if (books && sold > books.units) return `${figure(sold - books.units)} that were told as sold are not on the books`;
+  if (books && sold > books.units) return `${figure(sold - books.units)} units that were told as sold are in no order`;
   const refused = Object.values(told).reduce((sum, number) => sum + number, 0) - sold - (told.unknown || 0);
-  return books && books.remaining > 0 && refused > 0 ? `${figure(books.remaining)} are left, though ${figure(refused)} buyers were refused` : '';
+  return books && books.remaining > 0 && refused > 0 ? `${figure(books.remaining)} units are left, though ${figure(refused)} buyers were refused` : '';
 }
 
 function sentence(run) {
   const { told, sold } = run, unknown = told.unknown || 0;
   const verdict = fault(run) || (isCertain(run) ? 'nothing oversold' : 'not certain');
-  return `${run.strategy}: ${verdict}. ${figure(sold)} buyers were told "sold" of ${figure(run.stock)} there were, ${onBooks(run)}${unknown ? `; of ${figure(unknown)} buyers nobody could say` : ''}.`;
+  return `${run.strategy}: ${verdict}. Of ${figure(run.stock)} units, ${figure(sold)} were told as sold; ${onBooks(run)}${unknown ? `; ${figure(unknown)} buyers do not know` : ''}.`;
 }
 
 /* A sale that was tried until it failed is not told as if it had failed at once. */
 function onTries(unlocked, tries) {
   if (unlocked.oversold === 0)
-    return !isCertain(unlocked) ? '' : `\nWithout a lock nobody was oversold in ${tries} sales: that is luck. Press again, or send more buyers.`;
-  return tries > 1 ? `\nThe one without a lock is number ${tries}: the ${tries - 1} before it oversold nothing, by luck.` : '';
+    return !isCertain(unlocked) ? '' : `\nWithout a lock nothing was oversold in ${tries} sales, by luck. Press again, or send more buyers.`;
+  return tries > 1 ? `\nThis is sale ${tries} without a lock. The ${tries - 1} before it oversold nothing, by luck.` : '';
 }
 
 /* For those who read it by a program: 0 only where it is certain. */
@@ -88,14 +90,34 @@ function verdict(unlocked, locked, tries) {
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
+const NAMES = { unlocked: 'Without a lock', locked: 'With a lock' };
+const AHEAD = { unlocked: 'Buyers are on their way.', locked: 'Comes next.' };
 const curves = {};
 
 function draw(which) {
   const run = curves[which], place = byId(which + '-curve');
   if (!run) return;
-  say(which + '-title', `${run.strategy}: ${summary(run.told)}`);
   place.replaceChildren();
-  stockChart(place, run);
+  stockChart(place, run, { height: room(place.id), least: 150 });
+}
+
+function result(which, run) {
+  const oversold = oversoldOf(run), safe = oversold === 0;
+  curves[which] = run;
+  say(which + '-title', `${NAMES[which]} (${run.strategy})`);
+  say(which + '-oversold', Number.isFinite(oversold) ? figure(oversold) : '?').className = safe ? 'good' : 'bad';
+  say(which + '-told', summary(run.told));
+  draw(which);
+}
+
+/* Nothing of a run before is left beside what is under way. */
+function clear(which) {
+  delete curves[which];
+  say(which + '-title', NAMES[which]);
+  say(which + '-oversold', '–').className = '';
+  say(which + '-told', '');
+  byId(which + '-curve').replaceChildren();
+  add(byId(which + '-curve'), 'p', AHEAD[which], 'soft');
 }
 
 async function compare() {
@@ -105,18 +127,18 @@ async function compare() {
   delete place.dataset.oversoldUnlocked;
   delete place.dataset.oversoldLocked;
   place.classList.remove('bad');
-  show('curves', false);
+  Object.keys(NAMES).forEach(clear);
   step('Selling without a lock…');
   let unlocked = await held(item, 'none', plan, step);
   for (; unlocked.oversold === 0 && tries < TRIES; tries++) unlocked = await held(item, 'none', plan, step);
+  result('unlocked', unlocked);
   const locked = await held(item, byId('compare-strategy').value, plan, step);
-  Object.assign(curves, { unlocked, locked });
-  show('curves', true);
-  ['unlocked', 'locked'].forEach(draw);
+  result('locked', locked);
   verdict(unlocked, locked, tries);
 }
 
 export function setUpComparison() {
+  legend(byId('curve-keys'), stockKeys(false));
   byId('compare-form').addEventListener('submit', async event => {
     event.preventDefault();
     setBusy('compare', true);
@@ -130,5 +152,5 @@ export function setUpComparison() {
       byId('compare').focus();
     }
   });
-  addEventListener('resize', () => ['unlocked', 'locked'].forEach(draw));
+  addEventListener('resize', () => Object.keys(NAMES).forEach(draw));
 }

@@ -9,6 +9,11 @@ export function say(id, text) {
   return element;
 }
 
+/* The height that page.css keeps free for what is drawn there, px. */
+export function room(id) {
+  return parseFloat(getComputedStyle(byId(id)).minHeight);
+}
+
 export function show(id, shown) {
   byId(id).hidden = !shown;
 }

@@ -22,7 +22,7 @@ function card(name, linked) {
   add(head, 'span', '', 'state');
   add(head, 'span', 'has the lock', 'holds');
   const facts = add(made, 'dl', null, 'facts small');
-  ['in flight', 'waiting', 'mean batch', 'largest batch', 'sold'].forEach(title => {
+  ['at work', 'waiting', 'mean batch', 'max batch', 'sold'].forEach(title => {
     const place = add(facts, 'div');
     add(place, 'dt', title);
     add(place, 'dd', '–');

@@ -2,10 +2,11 @@
 import { latencyChart, throughputChart } from './charts.js';
 import { figure } from './numbers.js';
 import { add, plainTable } from './tables.js';
-import { byId, say } from './dom.js';
+import { byId, room, say } from './dom.js';
 
 const OUTCOMES = ['sold', 'refused', 'unknown'];
-const AGO = steps => ({ label: 'seconds ago', text: v => String(Math.max(0, steps - v)), gaps: true });
+const KEYS = 30; /* height of a chart's legend, px */
+const AGO = (steps, id) => ({ label: 'seconds ago', text: v => String(Math.max(0, steps - v)), gaps: true, height: room(id) - KEYS, least: 150 });
 
 /* The document's rows of numbers as the bins that the charts draw. */
 function bins(minute) {
@@ -28,8 +29,8 @@ export function drawMinute({ minute, sale }) {
   const run = { strategy: sale ? sale.strategy : 'no sale', timeline: { width_s: minute.step_ms / 1000, bins: all }, sellout_s: null };
   say('throughput-now', `${figure(last.sold || 0)} sold/s, ${figure(last.refused || 0)} refused/s`);
   say('latency-now', last.p99_ms > 0 ? `p50 ${figure(last.p50_ms)} ms, p99 ${figure(last.p99_ms)} ms` : 'nothing just now');
-  chart('chart-throughput', place => throughputChart(place, run, OUTCOMES, AGO(seconds)));
-  chart('chart-latency', place => latencyChart(place, run, AGO(seconds)));
+  chart('chart-throughput', place => throughputChart(place, run, OUTCOMES, AGO(seconds, 'chart-throughput')));
+  chart('chart-latency', place => latencyChart(place, run, AGO(seconds, 'chart-latency')));
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */

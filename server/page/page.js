@@ -80,7 +80,7 @@ function told(known) {
 
 function refused(problem) {
   root.dataset.live = 'on';
-  trouble(problem.code === 'no_such_item' ? `There is no sale of ${item}. Start one below.` : `${problem.title}: ${problem.detail}.`);
+  trouble(problem.code === 'no_such_item' ? `There is no sale of ${item}. Start one at the end of this page.` : `${problem.title}: ${problem.detail}.`);
   draw({ ...last, sale: null, locks: [], latest: [] });
 }
 

@@ -53,6 +53,7 @@ static void await_saying(const char *id, const char *words)
 /* The sale has stock left: the button asks once. */
 static void press_start(const char *answer)
 {
+    live_unfold("try");
     fx_browser_click(live_browser, "#start-sale");
     await_saying("sale-said", "Press again");
     fx_browser_await(live_browser, "!document.querySelector('#start-sale').disabled");

@@ -34,6 +34,12 @@ static void sell_something(void)
     live_await_number("sold", 700);
 }
 
+static void unfold(void)
+{
+    live_unfold("orders");
+    live_unfold("try");
+}
+
 /* A page with a reservation that can be paid or cancelled. */
 static void reserve_something(void)
 {
@@ -72,8 +78,87 @@ static void nothing_is_cut_off_at_any_width(void **state)
     live_open(fx.server[0], "/");
     sell_something();
     assert_nothing_cut_off();
+    unfold();
+    assert_nothing_cut_off();
     reserve_something();
     assert_nothing_cut_off();
+}
+
+/* ---- a story --------------------------------------------------------------------------------- */
+
+/* The height of the whole page in a window of this size, at most so many windows. */
+static void assert_screens(int width, int height, int most)
+{
+    fx_browser_resize(live_browser, width, height);
+    fx_browser_await(live_browser, "document.documentElement.clientWidth === %d", width);
+    int whole =
+        (int)fx_browser_number(live_browser, "return document.documentElement.scrollHeight");
+    if (whole > most * height)
+        fail_msg("at %d x %d the page is %d high", width, height, whole);
+}
+
+static void it_fits_two_screens_or_three_of_a_phone(void **state)
+{
+    (void)state;
+    live_open(fx.server[0], "/");
+    sell_something();
+    fx_browser_await(live_browser, "document.querySelector('#stale-verdict').textContent.length > "
+                                   "1 && document.querySelectorAll('#instances li').length === 3");
+    assert_screens(1280, 800, 2);
+    assert_screens(375, 812, 3);
+    live_clean(NULL);
+}
+
+/* What it is, the two experiments, the instruments, what is folded: for eyes and for readers. */
+static void it_is_told_in_order(void **state)
+{
+    (void)state;
+    static const char order[] =
+        "const parts = ['about', 'compare', 'verdict', 'stale-steps', 'remaining', 'lock-holder',"
+        "  'instances', 'chart-throughput', 'orders', 'try'].map(id => "
+        "document.getElementById(id));"
+        "const top = e => e.getBoundingClientRect().top;"
+        "return parts.slice(1).filter((e, i) => top(e) < top(parts[i]) && !%s ||"
+        "  !(parts[i].compareDocumentPosition(e) & 4)).map(e => e.id).join(' ');";
+    live_open(fx.server[0], "/");
+    look(2);
+    fx_browser_await(live_browser, "document.documentElement.clientWidth === %d", looks[2].width);
+    assert_string_equal(fx_browser_text(live_browser, order, "false"), "");
+    look(0); /* the button may stand beside its verdict */
+    fx_browser_await(live_browser, "document.documentElement.clientWidth === %d", looks[0].width);
+    assert_string_equal(fx_browser_text(live_browser, order, "/verdict|lock-holder/.test(e.id)"),
+                        "");
+    live_clean(NULL);
+}
+
+/* What comes late has its place kept: 0.1 is what https://web.dev/articles/cls calls good. */
+static void nothing_jumps_while_it_is_loaded(void **state)
+{
+    (void)state;
+    fx_need_browser();
+    cJSON *planted = fx_browser_plant(
+        live_browser,
+        "window.jumped = 0; new PerformanceObserver(list => list.getEntries().forEach("
+        "  e => { window.jumped += e.value; })).observe("
+        "  {type: 'layout-shift', buffered: true});");
+    live_open(fx.server[0], "/");
+    for (size_t i = 0; i < 3; i += 2) {
+        look(i);
+        fx_browser_do(live_browser, "location.reload()");
+        fx_browser_await(live_browser,
+                         "document.documentElement.dataset.ready === 'yes' &&"
+                         "document.documentElement.clientWidth === %d &&"
+                         "document.querySelector('#stale-verdict').textContent.length > 1 &&"
+                         "document.querySelector('#compare-strategy').options.length > 0",
+                         looks[i].width);
+        double jumped =
+            fx_browser_number(live_browser, "return new Promise(done => requestAnimationFrame(() =>"
+                                            "  setTimeout(() => done(window.jumped))))");
+        if (jumped > 0.1)
+            fail_msg("%s: %g", looks[i].name, jumped);
+    }
+    live_clean(NULL);
+    fx_browser_weed(live_browser, planted);
 }
 
 /* Fingers need room: WCAG 2.2's 24 pixels. */
@@ -81,6 +166,7 @@ static void buttons_are_large_enough_for_a_finger(void **state)
 {
     (void)state;
     reserve_something();
+    unfold();
     look(2);
     assert_string_equal(
         fx_browser_text(live_browser,
@@ -114,6 +200,7 @@ static void every_text_can_be_read(void **state)
 {
     (void)state;
     reserve_something();
+    unfold();
     for (size_t i = 0; i < 2; i++) {
         look(i);
         const char *poor = fx_browser_text(live_browser, CONTRASTS);
@@ -167,6 +254,7 @@ static void everything_has_a_name_to_be_read_out(void **state)
         {"link", 0, 99},       {"image", 1, 99},    {"columnheader", 2, 99},
     };
     live_open(fx.server[0], "/");
+    unfold();
     cJSON *tree = fx_browser_command(live_browser, "Accessibility.getFullAXTree", NULL);
     const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(tree, "nodes");
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -196,6 +284,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_cut_off_at_any_width),
+        cmocka_unit_test(it_fits_two_screens_or_three_of_a_phone),
+        cmocka_unit_test(it_is_told_in_order),
+        cmocka_unit_test(nothing_jumps_while_it_is_loaded),
         cmocka_unit_test(buttons_are_large_enough_for_a_finger),
         cmocka_unit_test(every_text_can_be_read),
         cmocka_unit_test(everything_has_a_name_to_be_read_out),

@@ -72,18 +72,36 @@ static fx_process *start_crowd(const char *duration)
     return fx_spawn(words, true);
 }
 
+static bool is_compared(void *arg)
+{
+    (void)arg;
+    return fx_browser_holds(live_browser,
+                            "document.querySelector('#verdict').dataset.oversoldLocked");
+}
+
+/* An unlocked and a locked sale, on the books of one page. */
+static void compare(void)
+{
+    fx_browser_click(live_browser, "#compare");
+    assert_true(fx_wait_until(is_compared, NULL, 3 * BROWSER_MS)); /* a crowd takes its time */
+}
+
 static void of_the_live_page(void **state)
 {
     (void)state;
     live_open(fx.server[0], "/");
+    if (with_care)
+        compare();
     fx_process *crowd = start_crowd(with_care ? "75s" : "20s");
     live_await_number("initial", 40000);
     fx_browser_await(live_browser, "document.querySelectorAll('#latest tbody tr').length === 10");
     if (with_care) /* until the charts of the last minute are full */
         fx_let_pass(62000);
-    fx_browser_resize(live_browser, WIDTH, 1016);
     fx_browser_await(live_browser, "document.querySelector('#instances .holds:not([hidden])')");
-    shoot_top("page.png", 1016);
+    int end = (int)fx_browser_number(
+        live_browser, "return document.querySelector('#lock').getBoundingClientRect().bottom +"
+                      "  scrollY + 12");
+    shoot_top("page.png", end); /* of what sells, and who holds the lock; the charts are below */
     live_open(fx.server[0], "/");
     shoot("desktop.png");
     fx_browser_prefer(live_browser, "dark");
@@ -96,22 +114,13 @@ static void of_the_live_page(void **state)
     live_clean(NULL);
 }
 
-static bool is_compared(void *arg)
-{
-    (void)arg;
-    return fx_browser_holds(live_browser,
-                            "document.querySelector('#verdict').dataset.oversoldLocked");
-}
-
-/* An unlocked and a locked sale, on the books of one page. */
 static void of_a_comparison(void **state)
 {
     (void)state;
     live_open(fx.server[0], "/?item=P0001");
-    fx_browser_click(live_browser, "#compare");
-    assert_true(fx_wait_until(is_compared, NULL, 3 * BROWSER_MS)); /* a crowd takes its time */
-    for (int i = 0; i < 11; i++)
-        fx_browser_click(live_browser, "#stale-step");
+    compare();
+    live_unfold("orders");
+    live_unfold("try");
     shoot("compared.png");
     live_clean(NULL);
 }

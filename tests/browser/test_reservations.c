@@ -249,6 +249,7 @@ static void the_service_says_how_it_ended(void **state)
 static void start_sale(const char *strategy, const char *limit, const char *reserve_s,
                        const char *pattern)
 {
+    live_unfold("try");
     fx_browser_choose(live_browser, "#sale-strategy", strategy);
     fx_browser_type(live_browser, "#sale-limit", limit);
     fx_browser_type(live_browser, "#sale-reserve", reserve_s);
@@ -292,6 +293,7 @@ static void a_sale_with_reserved_units_is_not_closed_at_once(void **state)
     open_sale(1, 600);
     snprintf(before, sizeof(before), "%s", fx_current_sale("P0001"));
     reserve();
+    live_unfold("try");
     fx_browser_click(live_browser, "#start-sale");
     fx_browser_await(live_browser, "document.querySelector('#sale-said').textContent.includes("
                                    "'0 left, 1 reserved. Press again')");

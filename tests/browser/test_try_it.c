@@ -104,6 +104,7 @@ static void start_sale(const char *strategy, int stock, int hold_ms)
 {
     char old[64], number[16];
     snprintf(old, sizeof(old), "%s", fx_current_sale("P0001"));
+    live_unfold("try");
     fx_browser_choose(live_browser, "#sale-strategy", strategy);
     snprintf(number, sizeof(number), "%d", stock);
     fx_browser_type(live_browser, "#sale-stock", number);
@@ -119,6 +120,7 @@ static void start_sale(const char *strategy, int stock, int hold_ms)
 static void send_buyers(int buyers)
 {
     char number[16];
+    live_unfold("try");
     snprintf(number, sizeof(number), "%d", buyers);
     fx_browser_do(live_browser, "document.querySelector('#burst-said').textContent = '';");
     fx_browser_type(live_browser, "#burst-buyers", number);
@@ -180,6 +182,8 @@ static void the_comparison_says_who_oversold(void **state)
     assert_true(fx_browser_holds(
         live_browser, "document.querySelector('#verdict').dataset.oversoldLocked === '0'"));
     await_saying("#verdict", "none: OVERSOLD by [0-9,]+\\.[^]*combined: nothing oversold");
+    live_await_number("unlocked-oversold", unlocked);
+    await_saying("#locked-oversold", "^0$");
     fx_browser_await(live_browser, "document.querySelector('#unlocked-curve svg path') &&"
                                    "document.querySelector('#locked-curve svg path')");
     assert_string_equal(fx_current_sale("P0001"), before); /* it has an item of its own */
@@ -215,10 +219,10 @@ static void a_comparison_that_proves_nothing_says_so(void **state)
                     "combined: not certain", "unknown");
     compare_meeting("const real = fetch; window.fetch = async (...a) => /^.buy/.test(a[0])"
                     "? new Response('{\"code\":\"busy\"}', {status: 503}) : real(...a);",
-                    "combined: 5 are left, though 5 buyers were refused", "0");
+                    "combined: 5 units are left, though 5 buyers were refused", "0");
     compare_meeting("const real = fetch; window.fetch = async (...a) => /^.buy/.test(a[0])"
                     "? new Response('{\"remaining\":1}', {status: 201}) : real(...a);",
-                    "combined: 5 that were told as sold are not on the books", "0");
+                    "combined: 5 units that were told as sold are in no order", "0");
 }
 
 /* Which may be running all the same: it takes the second press. */
@@ -233,6 +237,7 @@ static void a_sale_that_can_not_be_read_is_not_closed_at_once(void **state)
         "const real = fetch; window.fetch = async (...a) => {"
         "if (/^.stock/.test(a[0])) throw new TypeError('lost'); return real(...a); }");
     live_open(fx.server[0], "/");
+    live_unfold("try");
     fx_browser_click(live_browser, "#start-sale");
     await_saying("#sale-said", "could not be read. Press again");
     assert_string_equal(fx_current_sale("P0001"), before);
@@ -249,6 +254,7 @@ static void a_strategy_is_explained_as_the_service_does(void **state)
 {
     (void)state;
     live_open(fx.server[0], "/");
+    live_unfold("try");
     const cJSON *each;
     cJSON *answer = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /strategies"));
     cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "strategies"))
@@ -268,7 +274,7 @@ static void a_strategy_is_explained_as_the_service_does(void **state)
     live_clean(NULL);
 }
 
-/* Each step of the record, one a press; and what it comes to. */
+/* The whole of a record at first; then each of its steps, one a press; and what it comes to. */
 static void the_stale_write_is_shown_step_by_step(void **state)
 {
     (void)state;
@@ -284,6 +290,13 @@ static void the_stale_write_is_shown_step_by_step(void **state)
                       "const s = document.querySelector('#stale-run'); s.selectedIndex = %d;"
                       "s.dispatchEvent(new Event('change'));",
                       n++);
+        fx_browser_await(live_browser,
+                         SAYS " && document.querySelectorAll('#stale-steps li').length === %d",
+                         "#stale-verdict", fx_json_text(each, "verdict"),
+                         cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(each, "steps")));
+        fx_browser_click(live_browser, "#stale-reset");
+        assert_true(fx_browser_holds(live_browser, "!(" SAYS ")", "#stale-verdict",
+                                     fx_json_text(each, "verdict")));
         int steps = 0;
         cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(each, "steps"))
         {
@@ -337,6 +350,10 @@ static void all_can_be_done_by_keys_alone(void **state)
     fx_browser_press(live_browser, KEY_ENTER);
     live_await_number("sold", 1);
     fx_browser_await(live_browser, "document.activeElement.id === 'buy'");
+    fx_browser_do(live_browser, "document.querySelector('#try > summary').id = 'unfold';");
+    tab_to("unfold");
+    fx_browser_press(live_browser, KEY_ENTER);
+    fx_browser_await(live_browser, "document.querySelector('#try').open");
     tab_to("sale-stock");
     fx_browser_press(live_browser, "77");
     tab_to("start-sale");

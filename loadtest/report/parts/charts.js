@@ -20,15 +20,15 @@ export function stockKeys(reserves) {
 }
 
 /*
- * Units left, units sold, of these units reserved; what was sold beyond the stock is filled, hatched and labelled. `small`: {height}
- * of one of many charts, which have one legend.
+ * Units left, units sold, of these units reserved; what was sold beyond the stock is filled, hatched and labelled. `small`: {height,
+ * least} of one of many charts, which have one legend.
  */
 export function stockChart(element, run, small) {
   const curve = [{ t_s: 0, remaining: run.stock, units: 0 }].concat(run.stock_curve || []);
   const end = curve[curve.length - 1].t_s || 1;
   const most = Math.max(run.stock, ...curve.map(p => p.units));
   const chart = frame(element, `Stock over time with ${run.strategy}: sold ${run.sold} of ${run.stock}`,
-    { ticks: ticks(end, small ? 3 : 6), label: small ? 's' : 'seconds since the start' }, { ticks: ticks(most, small ? 3 : 5), label: 'units' }, small && small.height);
+    { ticks: ticks(end, small ? 3 : 6), label: small ? 's' : 'seconds since the start' }, { ticks: ticks(most, small ? 3 : 5), label: 'units' }, small && small.height, 0, small && small.least);
   const sold = curve.map(p => [chart.x(p.t_s), chart.y(p.units)]);
   const limit = chart.y(run.stock);
   const over = curve.map(p => [chart.x(p.t_s), chart.y(Math.max(p.units, run.stock))]);
@@ -44,14 +44,15 @@ export function stockChart(element, run, small) {
   if (reserves)
     node(chart.svg, 'path', { class: 'reserved', d: path(curve.map(p => [chart.x(p.t_s), chart.y(p.reserved || 0)]), true), fill: 'none', stroke: 'var(--busy)', 'stroke-width': 2, 'stroke-dasharray': '2 3' });
   if (!small) node(chart.svg, 'text', { class: 'haloed', x: chart.box.left + 6, y: limit - 5 }, `there were ${figure(run.stock)}`);
-  if (most > run.stock)
+  if (most > run.stock && chart.box.right - chart.box.left > 150)
     node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.left + (chart.box.right - chart.box.left) * 0.55, y: chart.y((most + run.stock) / 2), 'text-anchor': 'middle' }, `oversold by ${figure(run.oversold)}`);
   else if (run.lost_updates > 0)
     node(chart.svg, 'text', { class: 'haloed loud', x: chart.box.right - 4, y: chart.y(Math.max(0, run.stock * 0.1)), 'text-anchor': 'end' }, `${figure(run.lost_updates)} sales are missing from the stock`);
   if (!small) legend(element, stockKeys(reserves));
 }
 
-/* The axis of time: how it is labelled; `gaps`: a line ends where nothing was measured. */
+/* The axis of time: how it is labelled; `gaps`: a line ends where nothing was measured; `height`
+   and `least`: of the chart and its width, px. */
 const SINCE = { label: 'seconds since the start' };
 
 /* Answers a second, stacked by outcome. */
@@ -60,7 +61,7 @@ export function throughputChart(element, run, outcomes, time = SINCE) {
   const total = bin => outcomes.reduce((sum, o) => sum + (bin[o] || 0), 0);
   const most = Math.max(1, ...bins.map(total)) / width, end = bins.length * width;
   const chart = frame(element, `Answers a second by outcome with ${run.strategy}`,
-    { ticks: ticks(end, 6), ...time }, { ticks: ticks(most, 5), label: 'answers a second' });
+    { ticks: ticks(end, 6), ...time }, { ticks: ticks(most, time.height < 130 ? 2 : 5), label: 'answers a second' }, time.height, 0, time.least);
   const base = bins.map(() => 0);
   const present = outcomes.filter(o => bins.some(bin => bin[o]));
   present.forEach(outcome => {
@@ -127,7 +128,7 @@ export function latencyChart(element, run, time = SINCE, small) {
   const { low, high } = small || { low: Math.min(...bins.map(bin => bin.p50_ms)), high: Math.max(...bins.map(bin => bin.p99_ms)) };
   const chart = frame(element, `Latency over time with ${run.strategy}`,
     { ticks: ticks(run.timeline.bins.length * width, small ? 3 : 6), ...time, ...(small && { label: 's' }) },
-    { ticks: powersOfTen(low, high), log: true, label: small ? 'ms' : 'ms, log scale' }, small && small.height);
+    { ticks: powersOfTen(low, high), log: true, label: small ? 'ms' : 'ms, log scale' }, (small || time).height, 0, (small || time).least);
   const label = drawSilence(chart, run);
   const line = (name, colour, dash) => {
     stretches(bins, time.gaps ? width * 1.5 : Infinity).forEach(some => {

@@ -36,10 +36,11 @@ export function powersOfTen(low, high) {
   return list;
 }
 
-/* An empty chart: axes, grid, labels. x and y: {ticks, log, label, text}. `margin` is what stays free on the right. */
-export function frame(figureElement, title, x, y, height, margin) {
-  const width = Math.max(280, figureElement.clientWidth || 640);
-  const box = { left: 52, right: width - (margin || 14), top: 24, bottom: (height || 260) - 38 };
+/* An empty chart: axes, grid, labels. x and y: {ticks, log, label, text}. `margin` is what stays free on the right; `least` the
+   width below which it is scaled down. */
+export function frame(figureElement, title, x, y, height, margin, least) {
+  const width = Math.max(least || 280, figureElement.clientWidth || 640);
+  const box = { left: width < 280 ? 36 : 52, right: width - (margin || 14), top: 24, bottom: (height || 260) - 38 };
   const svg = node(null, 'svg', { viewBox: `0 0 ${width} ${height || 260}`, role: 'img' });
   node(svg, 'title', {}, title);
   const place = (axis, from, to) => {

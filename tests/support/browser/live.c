@@ -40,6 +40,15 @@ void live_open(fx_server *server, const char *path)
     fx_browser_await(live_browser, "document.documentElement.dataset.ready === 'yes'");
 }
 
+void live_unfold(const char *id)
+{
+    char summary[64];
+    snprintf(summary, sizeof(summary), "#%s > summary", id);
+    if (!fx_browser_holds(live_browser, "document.getElementById('%s').open", id))
+        fx_browser_click(live_browser, summary);
+    fx_browser_await(live_browser, "document.getElementById('%s').open", id);
+}
+
 /* ---- complaints ------------------------------------------------------------------------------ */
 
 static bool has_one_of(const char *text, const char *const *words)

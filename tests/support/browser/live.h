@@ -32,6 +32,9 @@ int live_stop(void **state);
  */
 void live_open(fx_server *server, const char *path);
 
+/* Opens what is folded on the page, by the id of its <details>, as a person does. */
+void live_unfold(const char *id);
+
 /* What the browser complained about since the page was opened, but what contains one of `forgiven`
  * (NULL, or ending with NULL), and the addresses elsewhere that it asked; "" when there is nothing.
  * A buy that is refused (409, 503) is an error to the browser, not to us. Free it. */
