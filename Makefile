@@ -370,6 +370,7 @@ parallel = $(more) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: demo test check up down lint
 demo: ## three instances, with and without a lock: who oversells?
+	$(Q)echo 'make demo: installs missing Debian packages, builds, then runs the demo (about two minutes) and stops all of it'
 	$(Q)CC='$(CC)' scripts/deps demo
 	$(Q)$(parallel) all
 	$(Q)REDIS=$(REDIS) scripts/demo

@@ -88,8 +88,8 @@ static fx_process *run(const char *script, const char *const *args)
 static const char *const small_demo[] = {"--stock", "100",          "--requests", "1000", "--runs",
                                          "1",       "--run-length", "300ms",      NULL};
 
-/* Every strategy that the service lists has a row. */
-static void assert_all_strategies_in(const char *out)
+/* Every strategy that the service lists has a row. How many there are. */
+static int assert_all_strategies_in(const char *out)
 {
     char program[512], row[64];
     fx_process *list =
@@ -97,15 +97,36 @@ static void assert_all_strategies_in(const char *out)
                                        "--list-strategies", NULL},
                  true);
     assert_int_equal(fx_process_wait(list, SCRIPT_MS), 0);
+    int count = 0;
     for (const char *line = fx_process_stdout(list); line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (*line == ' ' || *line == '\0')
             continue;
+        count++;
         snprintf(row, sizeof(row), "\n%.*s ", (int)strcspn(line, " "), line);
         if (!strstr(out, row))
             fail_msg("%s in:\n%s", row, out);
     }
     fx_process_free(list);
+    return count;
+}
+
+/* It begins with what it will do, and ends with what this run has shown: three lines. */
+static void assert_told_from_first_to_last(const char *out, int strategies)
+{
+    char first[64], last[512];
+    int wrong = 0;
+    const char *row = strstr(out, "\nnone ");
+    assert_int_equal(sscanf(row, " none OVERSOLD %*d %d", &wrong), 1);
+    snprintf(first, sizeof(first), "under %d strategies", strategies);
+    snprintf(last, sizeof(last),
+             "\nnone sold %d units too many of 100\n%d strategies sold each unit once\n"
+             "report: %s/build/demo/report.html\n",
+             wrong, strategies - 1, home);
+    const char *told = strstr(out, first);
+    size_t len = strlen(out), tail = strlen(last);
+    if (!told || told > row || len < tail || strcmp(out + len - tail, last) != 0)
+        fail_msg("neither %s, nor%sin:\n%s", first, last, out);
 }
 
 static void demo_shows_it_and_leaves_nothing(void **state)
@@ -123,7 +144,7 @@ static void demo_shows_it_and_leaves_nothing(void **state)
         fputs(out, stdout); /* more than fits into a message of cmocka's */
         fail_msg("exit code %d\n%s", code, fx_process_stderr(demo));
     }
-    assert_all_strategies_in(out);
+    assert_told_from_first_to_last(out, assert_all_strategies_in(out));
     fx_process_free(demo);
     assert_true(nothing_is_left());
 }
@@ -184,6 +205,22 @@ static pid_t pid_of(const char *name)
     return (pid_t)pid;
 }
 
+/* What is started is named with its pid and where it listens, and how it is stopped. */
+static void assert_programs_named(const char *out)
+{
+    char line[128], name[32];
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof(name), "flashsale-%d", port[i]);
+        snprintf(line, sizeof(line), " %d  instance, http://127.0.0.1:%d/\n", (int)pid_of(name),
+                 port[i]);
+        if (!strstr(out, line))
+            fail_msg("not%s in:\n%s", line, out);
+    }
+    snprintf(line, sizeof(line), " %d  Redis, unix://", (int)pid_of("redis-0"));
+    if (!strstr(out, line) || !strstr(out, "make down"))
+        fail_msg("not%s, or not how to stop it, in:\n%s", line, out);
+}
+
 /* On any TCP port. */
 static bool pid_listens(const char *name)
 {
@@ -201,6 +238,7 @@ static void up_sells_until_down(void **state)
     fx_reply reply;
     fx_process *up = run("up", NULL);
     assert_int_equal(fx_process_wait(up, SCRIPT_MS), 0);
+    assert_programs_named(fx_process_stdout(up));
     fx_process_free(up);
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%d/buy?item=P0001&user=u1", port[1]);
@@ -214,6 +252,7 @@ static void up_sells_until_down(void **state)
     fx_process *again = run("up", NULL);
     assert_int_equal(fx_process_wait(again, SCRIPT_MS), 0);
     assert_non_null(strstr(fx_process_stdout(again), "Already up"));
+    assert_programs_named(fx_process_stdout(again));
     fx_process_free(again);
 
     fx_process *down = run("down", NULL);
