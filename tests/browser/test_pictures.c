@@ -99,9 +99,9 @@ static void of_the_live_page(void **state)
         fx_let_pass(62000);
     fx_browser_await(live_browser, "document.querySelector('#instances .holds:not([hidden])')");
     int end = (int)fx_browser_number(
-        live_browser, "return document.querySelector('#lock').getBoundingClientRect().bottom +"
-                      "  scrollY + 12");
-    shoot_top("page.png", end); /* of what sells, and who holds the lock; the charts are below */
+        live_browser,
+        "return document.querySelector('#live').getBoundingClientRect().top + scrollY");
+    shoot_top("page.png", end); /* the two experiments: what tells it from others */
     live_open(fx.server[0], "/");
     shoot("desktop.png");
     fx_browser_prefer(live_browser, "dark");
