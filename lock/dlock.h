@@ -74,7 +74,8 @@
  *   only one may use it at a time; dlock_held(), dlock_validity_ms(), dlock_fence() and
  *   dlock_lost_fd() may be called from any thread while it exists. Callbacks run on the library's
  *   own threads, several of which may report at the same time, or on the thread whose call found
- *   out. A callback must not block, and may call no function of the library but those four.
+ *   out. A callback must not block, may call no function of the library but those four, and
+ *   returns: no longjmp(), and no exception of C++. The same is true of dlock_with()'s body.
  *   After fork() the child holds nothing: every call on an inherited client, lock or hold returns
  *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone. Processes that a holder has
  *   started do not end with it. A program that lets others work under its lock must end them before
@@ -360,7 +361,7 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_acquire(dlock_lock *lock, const dl
  * DLOCK_NOT_OWNER: another one has the lock already, or nobody.
  * DLOCK_UNKNOWN, DLOCK_UNAVAILABLE: Redis did not answer this release, or the guarded call that was
  * to release. The library tries again in the background until the lease must have ended. Nothing is
- * passed on: the next in the cohort asks Redis.
+ * passed on: the next in the cohort asks Redis. A silent Redis keeps the caller for io_ms.
  */
 DLOCK_API dlock_status dlock_release(dlock_hold *hold);
 
@@ -704,19 +705,19 @@ DLOCK_API void dlock_lock_stats(dlock_lock *lock, dlock_stats *ret);
 
 /* Calls `each` with every lock of the client that is in use, in no order: which of them is fought
  * over? A multi-lock has its first name. `each` must not call the library. */
-DLOCK_API void dlock_client_locks(dlock_client *client,
-                                  void (*each)(void *arg, const char *name,
-                                               const dlock_stats *stats),
-                                  void *arg);
+DLOCK_API void
+dlock_client_locks(dlock_client *client,
+                   void (*each)(void *arg, const char *name, const dlock_stats *stats), void *arg);
 
 /* ---- leader election ------------------------------------------------------------------------- */
 
 /*
  * The leader of NAME is the holder of the lock NAME of kind FAIR. Its lease is renewed, and the
  * candidates wait in the order of arrival. When a leader resigns, the next one leads at once. When
- * it dies or is stopped, the next one leads after its lease, at most a recheck_ms later. Leading is
- * a bet on time like holding a lock, and ends in the same ways: see "What a lease cannot promise".
- * So guard what a leader writes, with dlock_guard_call(), or check the fence where it is written.
+ * it dies or is stopped, the next one leads after its lease, at most a recheck_ms later; if that
+ * one has died too, at most a claim_ms and a recheck_ms more. Leading is a bet on time like holding
+ * a lock, and ends in the same ways: see "What a lease cannot promise". So guard what a leader
+ * writes, with dlock_guard_call(), or check the fence where it is written.
  *
  * A dlock_election is one candidate, or an observer that never campaigns. A campaign lasts until
  * the candidate leads or resigns, or its wait is over or cancelled. If Redis is silent, the
@@ -803,7 +804,8 @@ DLOCK_API dlock_status dlock_election_resign(dlock_election *election);
 
 /* Asks Redis who leads: owner, host, pid, since_us, ttl_ms and fence are the leader's, `waiters` is
  * how many candidates wait; a dead one counts for a minute or two more. DLOCK_OK also if nobody
- * leads; then `held` is false. Another holder of NAME, of kind STRING say, is told like a leader. */
+ * leads; then `held` is false. Another holder of NAME, of kind STRING say, is told like a leader.
+ */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_leader(dlock_election *election,
                                                               dlock_info *ret);
 

@@ -420,7 +420,7 @@ class election : public detail::owner<dlock_election, dlock_client, dlock_electi
     using owner::owner;
     int fd() const { return get() ? dlock_election_fd(get()) : -1; }
 
-    /* Without a `wait` for ever; an all-zero one is over at once. */
+    /* Without a `wait` it has no limit; an all-zero one is over at once. */
     status start() const { return get() ? dlock_election_start(get(), nullptr) : DLOCK_INVALID; }
     status start(const dlock_wait &wait) const
     {

@@ -138,9 +138,9 @@ DLOCK_API bool dlock_passed(dlock_time deadline);
 /* The earlier of two deadlines. */
 DLOCK_API dlock_time dlock_sooner(dlock_time a, dlock_time b);
 
-/* Waiting against a deadline. A condition that dlock_cond_init() has made is waited for with
- * dlock_cond_wait(): until it is signalled, until `until` at the latest, or, as with any condition,
- * for no reason; the caller looks again at what it waits for, and at the clock. */
+/* Waiting against a deadline. dlock_cond_wait() waits for a condition that dlock_cond_init() has
+ * made: until it is signalled, until `until` at the latest, or, as with any condition, for no
+ * reason; the caller looks again at what it waits for, and at the clock. */
 DLOCK_API void dlock_cond_init(pthread_cond_t *cond);
 DLOCK_API void dlock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, dlock_time until);
 
@@ -401,9 +401,9 @@ dlock_redis_eval_wait(dlock_redis *redis, dlock_script *script, int keys, const 
 
 /* For what does not fit the pool: blocking commands, subscriptions, pipelines. It is outside the
  * pool's limit. A failed call leaves the connection broken: every later call on it fails with
- * NOT_SENT, and the caller closes it. So does an answer that the key is another server's (MOVED,
- * ASK), or the server no primary any more (READONLY, UNBLOCKED): dialling again by the key leads to
- * the right one. */
+ * NOT_SENT, and the caller closes it. An answer does the same which says that the key is another
+ * server's (MOVED, ASK), or the server no primary any more (READONLY, UNBLOCKED): dialling again by
+ * the key leads to the right one. */
 typedef struct dlock_redis_conn dlock_redis_conn;
 
 /* Connects (and authenticates) by the deadline, to the server that `key` is routed to, as in

@@ -73,7 +73,7 @@ struct connections {
 
 /* ---- their sockets --------------------------------------------------------------------------- */
 
-/* Finds the sockets that are not known; under the lock. Before its first request is waited for a
+/* Finds the sockets that are not known; under the lock. Before the wait for its first request a
  * connection has no info. */
 static void find_sockets(connections *c)
 {

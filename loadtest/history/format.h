@@ -14,8 +14,8 @@
  *
  * One event a line: a word, then members NAME=VALUE in any order, separated by one blank. Lines
  * are in any order between the first and the last; empty lines and lines that begin with # are
- * skipped. A line, word or member that is not described here makes the history unreadable, and so
- * do a missing required member, a number that is none or out of range, and a second `sale`.
+ * skipped. A line, word or member that is not described here makes the history unreadable. A
+ * missing required member, a number that is none or out of range, and a second `sale` do too.
  *
  * A history without `end` was cut off: what it proves stays proven, everything else in it is
  * unchecked. So it is after `end truncated=WHY`, with which a recorder says that it lost lines.

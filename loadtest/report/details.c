@@ -40,7 +40,7 @@ static const lt_column account_columns[] = {
     {"retries", "retries"},
     {"replays", "replays"},
     {"waited", "waited_for_connection"},
-    {"in vain", "unsent"},
+    {"not sent", "unsent"},
 };
 static const lt_column latency_columns[] = {
     {"n", "n"},     {"average", "mean"}, {"p50", "p50"}, {"p90", "p90"}, {"p95", "p95"},

@@ -43,7 +43,7 @@ bool report_hgrm(FILE *out, const lt_histogram *h);
 
 /*
  * diff.c: what changed between two result files, per strategy and metric, and whether it may. The
- * code is what the process shall end with: broken, when a strategy's verdict became worse;
+ * code is what the process should end with: broken, when a strategy's verdict became worse;
  * threshold, when a limit is; invalid, when a limit has no value, or a strategy is gone. Declared
  * negative controls can not fail. EXIT_USAGE, with a sentence in `err`: one is not a result file.
  */

@@ -55,7 +55,7 @@ static bool is(const char *word, const char *option, const char *letter)
 }
 
 /* Where one of the first three descriptors is closed, the next file would become stdin, or be taken
- * for stderr. Where SIGCHLD is ignored nobody's end can be waited for. */
+ * for stderr. Where SIGCHLD is ignored, a wait for a child fails. */
 static bool start_clean(void)
 {
     signal(SIGCHLD, SIG_DFL);

@@ -40,7 +40,7 @@ int run_options_read(run_options *ret, int argc, char **argv, const run_form *fo
     "  --wait-ms N            the same in ms\n"                                                    \
     "  -n, --nonblock         one try only, as --wait 0\n"                                         \
     "  -E, --conflict-exit-code N\n"                                                               \
-    "                         exit code if not obtained by then, 0 to 255. Default "               \
-    "75\n" RUN_LEASE_HELP
+    "                         exit code if not obtained by then, 0 to 255; 0 says\n"               \
+    "                         nothing either. Default 75\n" RUN_LEASE_HELP
 
 #endif

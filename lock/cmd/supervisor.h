@@ -15,7 +15,7 @@
  *
  * If the supervisor itself is killed, its descendants become dlock's, which ends them, and the
  * kernel ends the command (PR_SET_PDEATHSIG). If both dlock and the supervisor are killed or
- * stopped, the command's descendants run on, and so does the command if both are stopped. The
+ * stopped, the command's descendants run on; the command does too if both are stopped. The
  * supervisor has another name and other words than dlock, so killall and pkill -f do not hit both.
  *
  * It is forked before the library starts threads, so it may do what any process may.

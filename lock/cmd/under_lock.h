@@ -7,7 +7,7 @@
 
 enum { UNDER_LOCK_UNSETTLED = -1 };
 
-/* What is to be done before the lock is waited for, once the server has answered. 0, or the exit
+/* To be called before the wait for the lock, once the server has answered. 0, or the exit
  * code after a complaint; UNDER_LOCK_UNSETTLED: to be asked again under the lock. Signals may end
  * the program meanwhile. */
 typedef int under_lock_prepare(const command_session *session, const run_options *options);

@@ -119,7 +119,7 @@ dlock_status dlock_question_status(const question *q)
 
 void dlock_question_free(question *q)
 {
-    if (!atomic_load(&q->answered)) /* never put: the server's reference is nobody's */
+    if (!atomic_load(&q->answered)) /* never put: nobody holds the server's reference */
         atomic_fetch_sub(&q->call.refs, 1);
     dlock_pipeline_call_unref(&q->call);
 }

@@ -4,7 +4,7 @@
  * names.
  *
  * A message without a name says that the lock is free. It wakes only the waiter that has waited
- * longest, because the others would ask in vain. If that waiter gets the lock, its release is the
+ * longest, because the others would not get it. If that waiter gets the lock, its release is the
  * next message. If it does not, somebody else has the lock, and that holder's release is the next
  * message. Only a waiter that leaves without an answer since the message must wake another one.
  */

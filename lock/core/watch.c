@@ -6,7 +6,7 @@
  *     request per re-check, however many wait. Each heartbeat names the oldest waiters, which come
  *     next, and the others in turn. Now and then a waiter for permits asks nevertheless, because
  *     an acquire restores a lost number of permits and a heartbeat does not.
- *   - A kind with a broadcast: each message lets one of them ask; so does the watch every
+ *   - A kind with a broadcast: each message lets one of them ask; the watch does too, every
  *     re-check, and when the holder's lease may be over.
  *   - Kinds that poll: the watch lets the one that has waited longest ask at each step.
  *

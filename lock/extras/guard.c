@@ -175,7 +175,7 @@ typedef struct guard_call {
     bool release;
 } guard_call;
 
-/* The hold is what the script has made it, whether replicas are waited for or not. */
+/* The hold is what the script has made it, with or without a wait for replicas. */
 static void has_run(void *arg, const redisReply *reply)
 {
     const guard_call *call = arg;

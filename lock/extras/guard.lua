@@ -18,7 +18,7 @@ if type(reply) == 'table' and reply.err then return reply end
 local released = ARGV[5] == '0' or not ours or pcall(function()
     if kind == 'f' then return hand_on(ARGV[3], '') end
     redis.call('DEL', KEYS[1])
-    if kind == 'h' then -- whoever may not publish is waited for until the re-check
+    if kind == 'h' then -- without the right to publish, waiters wait for their re-check
         redis.pcall('PUBLISH', KEYS[5], '0')
         redis.pcall('SPUBLISH', KEYS[5], '0')
     end

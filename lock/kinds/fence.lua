@@ -1,7 +1,7 @@
 -- Fragment: the server's clock, fences, and the user's rights.
 
 -- The error to reply if this user may not call the command; nil: it may. To be checked before a
--- write that would stay for ever without the command.
+-- write that would stay forever without the command.
 local function may_not(...)
     if redis.acl_check_cmd and not redis.acl_check_cmd(...) then
         return redis.error_reply('NOPERM this user may not ' .. (...))
@@ -19,7 +19,7 @@ local function clock()
 end
 
 -- Whether this acquire arrives after the moment in its last argument (0 = none). Then nobody waits
--- for the reply any more, and the lock would be held for a lease in vain.
+-- for the reply any more, and the lock would be held for a lease without a use.
 local function late()
     local limit = tonumber(ARGV[#ARGV])
     return limit > 0 and clock() > limit

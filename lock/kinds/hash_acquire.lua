@@ -11,7 +11,7 @@ if not mine and (taken or not may_be_of(KEYS[2], 'h')) then
     local refused = refusal(KEYS[1], KEYS[2], 'h', KEYS[3], KEYS[4], left)
     if taken or refused.err then return refused end
 end
-local denied = may_not('PEXPIRE', KEYS[1], ARGV[2]) -- a lock without an end is nobody's
+local denied = may_not('PEXPIRE', KEYS[1], ARGV[2]) -- a lock without an expiry is not ours
 if denied then return denied end
 local fence, now = next_fence(2, 2, ARGV[2], 'h', ARGV[1], mine)
 redis.call('HSET', KEYS[1], ARGV[1], 1)

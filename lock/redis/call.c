@@ -2,8 +2,8 @@
  * Commands and scripts, one call at a time.
  *
  * A script goes over the connection that all threads share (shared.c). A command may block, or have
- * a long answer, so it goes over a connection of the pool. So does a script with WAIT behind it,
- * which counts what its own connection has written: both go out in the same flush. WAIT has an
+ * a long answer, so it goes over a connection of the pool. A script with WAIT behind it does
+ * too: WAIT counts what its own connection has written: both go out in the same flush. WAIT has an
  * answer of its own whatever became of the script, which is read in every case, and means something
  * only if the script was executed. WAIT counts replicas and does not name them; ROLE, behind it,
  * does. Whether the right ones have acknowledged is for the caller's `followed` to say.
@@ -49,7 +49,7 @@ static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline
     dlock_args_init(&args);
     dlock_args_text(&args, "WAIT");
     dlock_args_int(&args, replicas);
-    dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be for ever */
+    dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be no limit */
     dlock_redis_queue(conn, &args);
     if (conn->redis->followed) {
         dlock_args_clear(&args);

@@ -27,7 +27,7 @@
 
 #define ANSWER_MS   500  /* limit for connecting to a node and asking it */
 #define PERIOD_MS   1000 /* between two looks, while all is well */
-#define RETRY_MS    100  /* the same while nobody answers, or slots are nobody's */
+#define RETRY_MS    100  /* the same while nobody answers, or slots have no server */
 #define PACE_MS     20   /* between two looks at the least, however many doubts there are */
 #define TRYAGAIN_MS 20
 
@@ -36,10 +36,10 @@
 enum { NODES_MAX = 2 * DLOCK_SERVERS_MAX, ID_LEN = 48, UNNUMBERED = -2 };
 
 typedef struct map {
-    address_host told;             /* by whom; port 0: there is no map */
+    address_host told;             /* who told it; port 0: there is no map */
     bool well;                     /* the state of that node is "ok" */
     long long epoch;               /* the latest that the node has heard of */
-    int16_t slots[SLOTS];          /* places in nodes; NO_SERVER = nobody's */
+    int16_t slots[SLOTS];          /* places in nodes; NO_SERVER = none */
     address_host nodes[NODES_MAX]; /* that it names: the primaries, then replicas */
     char ids[NODES_MAX][ID_LEN];   /* of the nodes; "" = not told */
     int nodes_len;

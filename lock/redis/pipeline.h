@@ -40,7 +40,7 @@ bool dlock_pipeline_withdraw(pipeline_call *call);
 /* Puts a call that nobody but the closing of `redis` waits for. From any thread. */
 void dlock_pipeline_ask(dlock_redis *redis, pipeline_call *call);
 
-/* Calls whose end can be waited for. */
+/* Calls with a wait for their end. */
 typedef struct pipeline pipeline;
 
 /* NULL: out of memory. */

@@ -21,7 +21,7 @@ void *dlock_pool_free(dlock_redis *redis);
 dlock_redis *dlock_pool_for_server(const topology *t, const address_host *at, const char *user,
                                    const char *password);
 
-/* Lends a connection that is not known to be dead. NOT_SENT when none can be had in time, and for
+/* Lends a connection that is not known to be dead. NOT_SENT when none is free in time, and for
  * NO_SERVER. */
 dlock_redis_outcome dlock_pool_borrow(dlock_redis *redis, int server, dlock_time deadline,
                                       dlock_redis_conn **ret);

@@ -32,7 +32,7 @@ static const char *const refused_before_execution[] = {
 /* These are told by their text. */
 static const char *const refused_texts[] = {
     "ERR max number of clients reached", "ERR unknown command",
-    "NOSCRIPT No matching script", /* but a script may say NOSCRIPT of its own accord */
+    "NOSCRIPT No matching script", /* but a script may say NOSCRIPT by itself */
 };
 
 dlock_redis_outcome dlock_redis_classify(const char *text)

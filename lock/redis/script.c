@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Without a mutex, which a child of fork() might find locked for ever. There a hash that was being
+/* Without a mutex, which a child of fork() might find locked forever. There a hash that was being
  * written stays unknown, and scripts go by their text. */
 enum { HASH_UNKNOWN, HASH_BEING_WRITTEN, HASH_KNOWN };
 

@@ -36,7 +36,7 @@
 #include "redis/pool.h"
 #include "redis/sentinel_replicas.h"
 
-#define OTHERS_MS  250  /* how much longer than for the first answer the others are waited for */
+#define OTHERS_MS  250  /* the wait for the other answers after the first */
 #define PROBE_MS   1000 /* for a server to say whether it is master */
 #define SETTLED_MS 5000 /* between two looks without news */
 #define AGAIN_MS   250  /* ... while the master is not known for sure */

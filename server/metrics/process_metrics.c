@@ -1,6 +1,6 @@
 /*
  * process_metrics.c - from /proc/self, which the systemd unit leaves visible; of the rest of /proc
- * (ProcSubset=pid) nothing is read, so the start is told from the clocks instead of from btime.
+ * (ProcSubset=pid) nothing is read, so the start is computed by the clocks, not read as btime.
  */
 #include "server/metrics/metrics.h"
 

@@ -55,7 +55,7 @@ function lease(lock) {
 }
 
 function holder(lock) {
-  return lock.held ? lock.instance || 'not known by whom' : 'nobody';
+  return lock.held ? lock.instance || 'an unknown holder' : 'nobody';
 }
 
 function one(lock) {

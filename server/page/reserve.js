@@ -1,6 +1,6 @@
 /*
  * reserve.js - the visitor's own reservation: one unit, for a while. It is paid, it is cancelled, or its
- * time runs out. The time is the service's: the page reckons it from what each document says.
+ * time runs out. The time is the service's: the page calculates it from what each document says.
  */
 import { byId, say, show } from './dom.js';
 import { end, look } from './service.js';

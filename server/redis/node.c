@@ -1,8 +1,8 @@
 /*
  * node.c - tracks a server's time, and ends waits when it is silent.
  *
- * When a server falls silent or refuses writes, waits for its locks are in vain. All of them share
- * one cancellation, which ends them; the next outage gets a new one.
+ * When a server falls silent or refuses writes, waits for its locks can not succeed. All of them
+ * share one cancellation, which ends them; the next outage gets a new one.
  *
  * The narrowest sample of the clock is kept while it can be true. Clocks drift, so its bounds widen
  * with time, by one part in a thousand, which is more than any clock drifts. A sample that

@@ -103,8 +103,8 @@ static void warn_of_replicas(kept_node *n, const server_check *check, const wish
          "would hear 504 unknown: set min-replicas-to-write 1 and min-replicas-max-lag 3 on every "
          "server");
     snprintf(detail, sizeof(detail),
-             "a sale is 'replicated', and this user lacks the right %s: a replica that is lost is "
-             "waited for until it is back; grant +%s",
+             "a sale is 'replicated', and this user lacks the right %s: sales wait for "
+             "a lost replica until it is back; grant +%s",
              check->denied, check->denied);
     warn(n, &n->warned_denied, all->replicas > 0 && check->denied[0] != '\0', "promotions_untold",
          detail);

@@ -131,7 +131,7 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
 /* SALE_OK also when the segment has this sale, or a later one, already. What is there of a
- * replicated sale is written once more, for who wrote it may have waited for the replicas in vain.
+ * replicated sale is written once more, because its writer may not have reached the replicas.
  * Two sales that are taken up at the same time meet here: the later one goes on until it is the one
  * that stands. */
 static sale_status start_segment(fs_store *store, const sale_terms *terms, int k,
@@ -262,9 +262,8 @@ static void explain(start_status status, const sale_terms *terms, const sale_cur
     else if (status == START_NOT_HALTED)
         snprintf(err, err_len, "'replaces' is for a halted sale, and this item's is not");
     else if (status == START_DAMAGED)
-        snprintf(
-            err, err_len,
-            "what stands in the place of the item's current sale is none; nothing was started");
+        snprintf(err, err_len,
+                 "what is stored as the item's current sale is none; nothing was started");
 }
 
 start_status sale_start(fs_store *store, sale_terms *terms, bool only_if_none, dlock_time deadline,

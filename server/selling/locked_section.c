@@ -1,7 +1,7 @@
 /*
  * locked_section.c - acquires the lock, sells, releases it.
  *
- * A buyer that acquired the lock at the last moment would hold it in vain. So the wait ends early
+ * A buyer that acquired the lock at the last moment could not use it. So the wait ends early
  * enough for the section to fit into the rest of the request's time.
  */
 #include "server/selling/locked_section.h"

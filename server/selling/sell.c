@@ -132,7 +132,7 @@ typedef struct sell_call {
     const open_sale *sale;
     const sale_keys *keys;
     sell_lock lock;
-    int replicas; /* that are waited for */
+    int replicas; /* to wait for */
     const char *epochs;
     uint64_t fence;
     bool replicated; /* so many replicas have acknowledged it */

@@ -47,7 +47,7 @@ int timed_script(const timed_hold *hold, dlock_script *script, const char *const
 
 /* ---- the frame ------------------------------------------------------------------------------- */
 
-/* Tries until the lock is had or the wait is over. False: answered. */
+/* Tries until the lock is acquired or the wait is over. False: answered. */
 static bool take(timed_hold *hold, const purchase *request, purchase_result *result)
 {
     const open_sale *sale = hold->sale;

@@ -77,7 +77,7 @@ typedef enum feed_status {
 
 feed_status feed_read(const feed_question *question, const feed_reader *reader, feed_page *ret);
 
-/* Makes of a sale's terms those of the oldest sale behind `than` ("" = of all) that is to be had
+/* Makes of a sale's terms those of the oldest sale behind `than` ("" = of all) that can be reached
  * from it by the sales that each names as its previous one. SALE_OK, _UNAVAILABLE. */
 sale_status feed_oldest(fs_store *store, const char *than, dlock_time deadline, sale_terms *terms);
 

@@ -92,7 +92,7 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
         snprintf(result->redis, sizeof(result->redis), "%s", dlock_redis_said());
 }
 
-/* A refusal, by its first word, to whom it can be said; "=" is an earlier record that can not be
+/* A refusal, by its first word, and who may hear it; "=" is an earlier record that can not be
  * read. */
 static void answer_refusal(purchase_result *result, const char *answer, const purchase *asked)
 {

@@ -90,7 +90,7 @@ static void log_changes(const fs_store *store, const fs_node *node, const replic
     }
 }
 
-/* Names those that are missing, unless it was found already that none may be waited for. */
+/* Names those that are missing, unless it is already known that a wait for them is not allowed. */
 static void name_missing(replica_set *set, server_check *check)
 {
     char names[180], before[256];

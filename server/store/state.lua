@@ -42,7 +42,7 @@ local number = ask('ledger', try('LLEN', KEYS[5])) or 0
 local orders = ask('orders', try('HLEN', KEYS[4])) or 0
 local ended
 if current ~= ARGV[1] then
-    -- A later sale ends this one; so does a halt, "<sale> <why> ...".
+    -- A later sale ends this one; a halt does too, "<sale> <why> ...".
     local id, words = string.match(current or '', '^(%x+)(.*)$')
     ended = id and #id == #ARGV[1]
         and (words == '' and id > ARGV[1] or string.sub(words, 1, 1) == ' ')

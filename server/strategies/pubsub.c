@@ -2,7 +2,7 @@
  * pubsub - Redisson's lock: its hash, its channel, its watchdog. (Article 001, the second half.)
  *
  * Each release is published to all processes, and one waiter per process then tries to acquire the
- * lock. One of them succeeds, the others try in vain. Waiters wake faster than by polling, but each
+ * lock. One of them succeeds, the others fail. Waiters wake faster than by polling, but each
  * release costs Redis one call from every waiting process (a thundering herd).
  */
 #include "server/selling/locked_section.h"

@@ -279,7 +279,7 @@ static int run_threads(waiters *self)
         started++;
     bool good = started == plan->threads;
     if (!good)
-        command_complain("not enough threads to be had");
+        command_complain("not enough threads are available");
     good = good && note_cost(self, resident_before);
     if (!good)
         self->next = plan->total;

@@ -308,7 +308,7 @@ int bench_work(const bench_run *run, bench_shared *shared, int index)
             dlock_sleep(dlock_in_ms(1));
         good = run_threads(&worker);
         if (!good)
-            command_complain("not enough threads to be had");
+            command_complain("not enough threads are available");
     }
     if (!good)
         shared->failed = true;

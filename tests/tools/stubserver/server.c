@@ -303,7 +303,7 @@ static void loop(struct server *server)
     struct epoll_event events[EVENTS_MAX];
     while (!stopped) {
         int count = epoll_wait(server->epoll, events, EVENTS_MAX, 100);
-        script_maybe_stall(server->script, now_ns(), server->buys > 0);
+        script_maybe_stall(server->script, now_ns(), server->first_buys > 0);
         for (int i = 0; i < count; i++)
             dispatch(server, events[i].data.ptr);
         bury_dead(server);
