@@ -56,7 +56,8 @@ end
 -- Looks at one entry, and drops it if its process is forgotten: it would count as a waiter until its
 -- turn comes.
 local function tidy()
-    local some = in_queue('LINDEX', clock() % math.max(in_queue('LLEN'), 1))
+    local at = clock() % math.max(in_queue('LLEN'), 1)
+    local some = in_queue('LRANGE', at, at)[1]
     if some and in_beats('HEXISTS', process(some)) == 0 then in_queue('LREM', 0, some) end
 end
 

@@ -26,6 +26,8 @@ enum {
     LIMIT_MS = 60000,
 };
 
+#define PATIENTLY "--drain", "30" /* on a busy machine each of its questions takes long */
+
 static char dir[256], history[300];
 static const char *cli; /* redis-cli, or valkey-cli where that is alone */
 static fx_topology *redis;
@@ -168,7 +170,7 @@ static void move_under_load(int number)
     snprintf(of, sizeof(of), "127.0.0.1:%d", fx_topology_port(redis, primary));
     bool cluster = strcmp(fx_topology_kind(redis), "cluster") == 0;
     int64_t begun_us = journal_now_us();
-    run(DONE, "", FX_ARGS(fx_topology_url(redis), cluster ? "--of" : NULL, of));
+    run(DONE, "", FX_ARGS(PATIENTLY, fx_topology_url(redis), cluster ? "--of" : NULL, of));
     int64_t ended_us = journal_now_us();
     crew_mark();
     assert_true(says(primary, "INFO replication", "role:slave"));
@@ -257,7 +259,7 @@ static void as_operator(const char *query, const char *of)
              query);
     spy();
     setenv("FLASHSALE_REDIS", url, 1);
-    run(DONE, "", FX_ARGS(of ? "--of" : NULL, of));
+    run(DONE, "", FX_ARGS(PATIENTLY, of ? "--of" : NULL, of));
     unsetenv("FLASHSALE_REDIS");
     unsetenv("REDIS_CLI");
     assert_nothing_was_denied();
@@ -374,8 +376,7 @@ static void when_it_is_interrupted_the_primary_goes_on(void **state)
     (void)state;
     int primary = begin_failure(), replica = primary == 0 ? 1 : 0;
     meddle_behind(primary, replica, LIMIT_MS, "");
-    fx_process *command =
-        begin("scripts/failover", FX_ARGS("--drain", "30", fx_topology_url(redis)));
+    fx_process *command = begin("scripts/failover", FX_ARGS(PATIENTLY, fx_topology_url(redis)));
     assert_true(fx_wait_until(was_held, &primary, LIMIT_MS));
     fx_process_signal(command, SIGTERM);
     finish(command, UNCHANGED, "interrupted");
@@ -437,7 +438,7 @@ static void when_another_failover_has_begun_no_write_goes_on(void **state)
     meddle_behind(primary, replica, LIMIT_MS, then);
     redisContext *writer = redisConnect("127.0.0.1", fx_topology_port(redis, primary));
     assert_true(writer && writer->err == 0);
-    fx_process *command = begin("scripts/failover", FX_ARGS(fx_topology_url(redis)));
+    fx_process *command = begin("scripts/failover", FX_ARGS(PATIENTLY, fx_topology_url(redis)));
     assert_true(fx_wait_until(was_held, &primary, LIMIT_MS));
     redisReply *reply = redisCommand(writer, "SET lost v");
     assert_true(reply && reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "READONLY"));
@@ -518,7 +519,7 @@ static void in_doubt_the_writes_stay_held(void **state)
     tell(primary, "CONFIG SET min-replicas-to-write 0"); /* it loses both: that is not to save it */
     redisContext *writer = redisConnect("127.0.0.1", fx_topology_port(redis, primary));
     assert_true(writer && writer->err == 0);
-    fx_process *command = begin(program, FX_ARGS(fx_topology_url(redis)));
+    fx_process *command = begin(program, FX_ARGS(PATIENTLY, fx_topology_url(redis)));
     assert_true(fx_wait_until(is_in_doubt, command, LIMIT_MS));
     fx_process_signal(command, SIGTERM);
     finish(command, DOUBT, "stopped in doubt");

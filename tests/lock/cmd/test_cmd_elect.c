@@ -183,6 +183,13 @@ static void a_killed_leader_is_followed(void **state)
     end(second);
 }
 
+/* Signals 32 and 33 are glibc's own: it catches them with the first thread that it makes, and a
+ * caller may have ignored them. */
+static unsigned long long ignored(const char *mask)
+{
+    return strtoull(mask, NULL, 16) & ~(3ULL << 31);
+}
+
 /* Its command has ended before the next one's begins. It then leads again, with a command that is
  * started as the first one was. */
 static void a_stopped_leader_is_followed_and_campaigns_again(void **state)
@@ -200,7 +207,7 @@ static void a_stopped_leader_is_followed_and_campaigns_again(void **state)
     assert_true(fx_wait_until(has_queue, NULL, SOON_MS));
     end(second);
     assert_true(until_term(first, 2, after, sizeof(after)) > next);
-    assert_string_equal(after, before);
+    assert_true(ignored(after) == ignored(before));
     end(first);
 }
 

@@ -197,9 +197,9 @@ static void who_takes_nothing_is_cut_off(void **state)
     for (int i = 0; i < OPENED; i++) {
         s[i] = (stream){.fd = open_stream(fx.server[1], "")};
         setsockopt(s[i].fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
-        await_events(&s[i], 1);
+        await_events(&s[i],
+                     1); /* it is open; on a slow machine the first are cut off by the last */
     }
-    assert_true(descriptors(fx.server[1]) > most);
     assert_true(fx_wait_until(has_few_descriptors, &most, LOOK_WAIT_MS));
     for (int i = 0; i < OPENED; i++)
         close(s[i].fd);
