@@ -228,7 +228,8 @@ static void a_follower_goes_on_where_another_ended(void **state)
             await_orders(count_told());
         if (i == 2)
             sell_here(PLAIN);
-        assert_true(fx_wait_until(catches_sigterm, follower, COPY_MS));
+        if (!fx_wait_until(catches_sigterm, follower, COPY_MS))
+            fail_msg("follower %d: %s", i, fx_process_stderr(follower));
         fx_process_signal(follower, signals[i]);
         assert_int_equal(end_orders(follower), signals[i] == SIGKILL ? 128 + SIGKILL : 0);
         sell_to(20);
