@@ -387,7 +387,7 @@ instructions: ## instructions a request, by callgrind, beside those on file; fai
 	$(Q)$(parallel) all
 	$(Q)FLASHSALE_BUILD=$(BUILD) scripts/instructions
 
-test: ## the tests, on servers they start themselves; ONLY=/ also those of chaos, model, abi, mutate, pictures
+test: ## the tests, on servers they start themselves; ONLY=/ also those of chaos, model, abi, mutate, bench ...
 	$(Q)CC='$(CC)' scripts/deps test
 	$(Q)$(call build_tests,$(ONLY))
 	$(Q)FLASHSALE_BUILD=$(BUILD) FX_REDIS=$(REDIS) tests/run $(ONLY)

@@ -15,10 +15,10 @@
 #include "tests/support/topology.h"
 
 enum {
-    PACE_MS = 10,  /* of each buyer: 1,000 buys a second */
-    STOCK = 10000, /* a busy machine sells while the command makes ready */
-    BEFORE = 300,  /* acknowledged before the command */
-    AFTER = 100,   /* ... and after it, by each instance */
+    PACE_MS = 40, /* of each buyer: 300 buys a second at most */
+    STOCK = 6000, /* a busy machine sells while the command makes ready */
+    BEFORE = 300, /* acknowledged before the command */
+    AFTER = 100,  /* ... and after it, by each instance */
     DONE = 0,
     UNCHANGED = 1,
     DOUBT = 2,
