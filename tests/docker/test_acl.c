@@ -87,13 +87,22 @@ static void start_sale(const char *strategy, const char *more)
     fx_start_sale(fx.server[0], "P0001", "'stock':40,'strategy':'%s'%s", strategy, more);
 }
 
+typedef struct page_look {
+    fx_server *server;
+    const char *page;
+    int status; /* of the last answer ... */
+    char body[512];
+} page_look;
+
 /* On a busy machine Redis may not have answered an instance in time. */
-static bool is_answered(void *page)
+static bool is_answered(void *arg)
 {
+    page_look *look = arg;
     fx_reply reply;
-    int status = fx_ask(fx.server[0], &reply, "GET %s", (const char *)page);
+    look->status = fx_ask(look->server, &reply, "GET %s", look->page);
+    snprintf(look->body, sizeof(look->body), "%s", reply.body);
     fx_reply_free(&reply);
-    return status == 200 || status == 404;
+    return look->status != 503;
 }
 
 static void look_around(void)
@@ -105,9 +114,12 @@ static void look_around(void)
                                         "/items",
                                         "/metrics",
                                         "/readyz"};
-    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-        if (!fx_wait_until(is_answered, (void *)pages[i], 20000))
-            fail_msg("GET %s", pages[i]);
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        page_look look = {.server = fx.server[i % FX_INSTANCES], .page = pages[i]};
+        fx_wait_until(is_answered, &look, 20000);
+        if (look.status != 200 && look.status != 404)
+            fail_msg("GET %s: %d %s", look.page, look.status, look.body);
+    }
     fx_expect(fx.server[0], 404, "GET /orders/none?item=P0001&sale=%s", fx_current_sale("P0001"));
 }
 
