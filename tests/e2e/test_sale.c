@@ -17,11 +17,11 @@ static cJSON *first_run(const cJSON *result)
     return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(result, "runs"), 0);
 }
 
-/* 20 users fight for STOCK pieces with five times as many requests, and wait for their turn. */
+/* 30 users fight for STOCK pieces with five times as many requests, and wait for their turn. */
 static cJSON *contend(const char *strategy, int *code)
 {
-    return fx_loadtest(FX_ARGS("run", "--strategy", strategy, "--stock", "60", "--requests", "600",
-                               "--users", "60", "--wait-ms", "30000"),
+    return fx_loadtest(FX_ARGS("run", "--strategy", strategy, "--stock", "60", "--requests", "300",
+                               "--users", "30", "--wait-ms", "30000"),
                        60000, code);
 }
 

@@ -10,10 +10,18 @@
 #include <string.h>
 
 #include "lock/dlock_redis.h"
+#include "tests/support/patience.h"
 #include "tests/support/proxy.h"
 #include "tests/support/service.h"
 
-enum { STOCK = 5, BUYERS_MAX = 32, PATIENCE_MS = 60000, SOON_US = 2000000, MARGIN_US = 1000000 };
+enum {
+    STOCK = 5,
+    BUYERS_MAX = 32,
+    PATIENCE_MS = 60000,
+    COMING_MS = 10000,
+    SOON_US = 2000000,
+    MARGIN_US = 1000000
+};
 
 static fx_proxy *proxy;
 
@@ -96,11 +104,20 @@ static bool has_passed(void *arg)
     return redis_us() > *(long long *)arg;
 }
 
+/* The buyer whose purchase this line of MONITOR shows; BUYERS_MAX: no buyer's. */
+static int buyer_of(const char *line)
+{
+    const char *at = strstr(line, "\"late-");
+    return at ? (int)strtol(at + strlen("\"late-"), NULL, 10) : BUYERS_MAX;
+}
+
 /* What was held up goes on, and Redis executes it: nobody else names these requests by now. All
- * that their buyers know to be sent; where they still wait for their answers, one at least. */
+ * that their buyers know to be sent, as far as they come while the test is patient: what an
+ * instance had sent when it gave the connection up can be lost. Where buyers still wait for their
+ * answers, and in any case, one at least. */
 static void let_it_come(void)
 {
-    int left = 0;
+    int left = 0, came = 0;
     bool waited_for[BUYERS_MAX] = {false};
     for (int i = 0; i < count; i++) {
         waited_for[i] = buyers[i].not_after_us != 0;
@@ -113,19 +130,20 @@ static void let_it_come(void)
     redisSetTimeout(monitor, (struct timeval){.tv_sec = PATIENCE_MS / 1000});
     freeReplyObject(redisCommand(monitor, "MONITOR"));
     fx_proxy_say(proxy, "heal");
-    while (left > 0) {
-        redisReply *line = NULL;
-        if (redisGetReply(monitor, (void **)&line) != REDIS_OK)
-            fail_msg("%d commands never came", left);
-        const char *at = strstr(line->str, "\"late-");
-        int number = at ? (int)strtol(at + strlen("\"late-"), NULL, 10) : BUYERS_MAX;
+    dlock_time until = dlock_in_ms(fx_patient_ms(COMING_MS));
+    redisReply *line = NULL;
+    while (left > 0 && !dlock_passed(until) && redisGetReply(monitor, (void **)&line) == REDIS_OK) {
+        int number = buyer_of(line->str);
         if (number < count && (any || waited_for[number])) {
             waited_for[number] = false;
             left--;
+            came++;
         }
         freeReplyObject(line);
     }
     redisFree(monitor);
+    if (came == 0)
+        fail_msg("none of %d commands came", left);
 }
 
 /* The instance's calls share a connection, so that some waited behind others that were held up. */
