@@ -24,7 +24,7 @@ static bool all_integers(const redisReply *reply, size_t n)
     return true;
 }
 
-/* Of the server that the lock is on now; where none is known, no matter of which. */
+/* The clock of the lock's current server; if that is not known, any. */
 static server_clock *clock_of(const dlock_lock *lock)
 {
     dlock_client *client = lock->client;
@@ -86,8 +86,8 @@ dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
     return DLOCK_FAILED;
 }
 
-/* One that comes too late although it is answered in time shows that Redis's clock was set, or is
- * another server's: the second try knows it. */
+/* An acquire that Redis refuses as late, but answers in time, shows that Redis's clock was set, or
+ * is another server's. The second try knows that clock. */
 dlock_status dlock_ask_acquire(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
 {
     dlock_status status = DLOCK_UNAVAILABLE;

@@ -64,10 +64,9 @@ int64_t dlock_server_clock_at(const server_clock *clock, dlock_time moment)
     return offset_us ? moment.us + offset_us : 0;
 }
 
-/* The offset is at most `most`, and at least `least`. What was known is kept while it lies in
- * between, since a smaller one is the better one: `most` is too large by the way there, and by
- * however long this process stood still before it sent. What lies outside shows that a clock was
- * set, or runs otherwise. */
+/* The offset lies between `least` and `most`. `most` is too large by the way to the server, and by
+ * any pause of this process before it sent; so a smaller known offset in between is better, and is
+ * kept. A known offset outside shows that a clock was set, or runs at another rate. */
 void dlock_server_clock_learn(server_clock *clock, int64_t server_us, dlock_time asked)
 {
     int64_t most = server_us - asked.us, least = server_us - dlock_now().us;

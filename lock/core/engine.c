@@ -1,8 +1,8 @@
 /*
  * The engine's thread, and questions.
  *
- * Whatever happens to a task, the engine only runs it; the task looks for itself what happened. So
- * nothing is lost if several things happen at once, and only the task changes its own state.
+ * Whatever happens to a task, the engine only runs it; the task finds out what happened. So nothing
+ * is lost if several things happen at once, and only the task changes its own state.
  */
 #include "core/engine.h"
 
@@ -25,7 +25,7 @@ struct engine {
     pthread_cond_t changed;
     task *first, *last; /* to be run */
     bool asleep, stop;
-    bool after_notice; /* the last one run was told of something; the thread's alone */
+    bool after_notice; /* the last task run was a noticed one; the thread's alone */
 };
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -157,9 +157,8 @@ static task *task_of(timer *t)
     return (task *)((char *)t - offsetof(task, timer));
 }
 
-/* The next one to be run, which is a reference; NULL: none is now. Those that are due and those
- * that something has happened to take turns, or many of the ones would hold up the others for good.
- * Under the mutex. */
+/* The next task to run (a reference), or NULL. Due tasks and noticed tasks take turns, or many of
+ * one sort could hold up the other forever. Under the mutex. */
 static task *take_next(engine *e)
 {
     timer *due = dlock_timers_first(&e->timers);

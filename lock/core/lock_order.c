@@ -1,6 +1,6 @@
 /*
- * The lock order checker: locks taken as A then B by one context and as B then A
- * by another can deadlock some day, even if they did not today.
+ * The lock order checker: if one context takes A then B, and another one B then A, they can
+ * deadlock some day, even if they did not today.
  *
  * It remembers for each context what it holds, and for all contexts which lock was asked for while
  * which other was held. A new pair whose reverse is known, directly or over other locks, is

@@ -22,13 +22,13 @@ typedef struct bucket {
 struct registry {
     dlock_client *client; /* (borrowed) */
     bucket buckets[BUCKETS];
-    registry *next; /* among all of the process */
+    registry *next; /* in `registries` */
 };
 
 /* ---- threads and their ends ------------------------------------------------------------------ */
 
 static pthread_mutex_t registries_lock = PTHREAD_MUTEX_INITIALIZER;
-static registry *registries; /* all, so that a thread's end can be told to them */
+static registry *registries; /* all of the process; a thread that ends tells each */
 static pthread_key_t thread_key;
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 static _Thread_local uint64_t thread_number;

@@ -15,7 +15,7 @@
 #include "core/retried_release.h"
 #include "core/watchdog.h"
 
-/* To the next in the cohort, whose thread lives. */
+/* Passes the grant to the next in the cohort, whose thread lives: it is no orphan any more. */
 static bool pass_on(grant *g)
 {
     dlock_lock *lock = g->lock;
@@ -38,8 +38,8 @@ static void count(dlock_lock *lock, dlock_status status)
         dlock_lock_count(lock, unknown, 1);
 }
 
-/* The last level of a hold is gone; its reference to the grant goes with it, or on to the next, or
- * to the release. */
+/* The last level of a hold is gone. Its reference to the grant is dropped, or goes to the next in
+ * the cohort, or to the release. */
 static grant_release end_hold(const dlock_hold *hold, bool may_pass)
 {
     dlock_client *client = hold->lock->client;
@@ -47,7 +47,7 @@ static grant_release end_hold(const dlock_hold *hold, bool may_pass)
     grant_state state = (grant_state)atomic_load(&g->state);
     grant_release r = {.status = DLOCK_OK};
     if (state == GRANT_RELEASED || state == GRANT_UNSURE) {
-        /* By a guarded call, which has seen to the rest. */
+        /* A guarded call has released it, and done the rest. */
         dlock_watchdog_remove(client->watchdog, g);
         r.status = state == GRANT_UNSURE ? DLOCK_UNKNOWN : DLOCK_OK;
         dlock_grant_unref(g);
@@ -81,7 +81,7 @@ static grant_release begin(dlock_hold *hold, bool may_pass)
 
 grant_release dlock_release_begin(dlock_hold *hold)
 {
-    /* Before it is left: who has the last level may free it at any moment from there on. */
+    /* Asked before this level is given up: then the last level may free the hold at any moment. */
     dlock_status left = dlock_grant_alive(hold->grant) ? DLOCK_OK : DLOCK_EXPIRED;
     if (!dlock_registry_leave(hold->lock->client->registry, hold))
         return (grant_release){.status = left};

@@ -12,13 +12,13 @@
 #include "core/cohort.h"
 
 #define PATIENCE_MIN_MS 100
-#define LAZY_FROM_MS    100 /* so much of the validity is left when the answer may be read later */
+#define LAZY_FROM_MS    100 /* with more validity left, the answer may be read later */
 
 struct renewal {
     renewals *all;
     grant *g; /* (a reference) */
     dlock_time asked, until;
-    atomic_int refs; /* one is the starter's, one each server's, one the list's */
+    atomic_int refs; /* the starter's, one for each server, the list's */
     int servers, need;
     int written, yes, no, answers; /* so many servers; under the mutex */
     bool is_decided;               /* likewise */
@@ -53,7 +53,7 @@ static dlock_redis *server_of(const renewal *r, int server)
     return r->g->lock->kind->everywhere ? o->quorum[server] : o->redis;
 }
 
-/* False: the server has not answered, or not like this script. */
+/* False: there is no answer, or none that this script gives. */
 static bool read_answer(const renewal *r, int server, bool *yes)
 {
     const pipeline_call *call = &r->calls[server].call;
@@ -109,7 +109,8 @@ static void note_written(pipeline_call *call)
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-/* The limit of a question: io_ms, or a quarter of the lease, which a lost reply is not to cost. */
+/* The limit of a question: io_ms, or a quarter of the lease, so that a lost reply does not cost the
+ * lease. */
 static int64_t patience_ms(const dlock_lock *lock)
 {
     int64_t ms = lock->options.lease_ms / 4, io_ms = lock->client->options.io_ms;
@@ -122,7 +123,7 @@ static pipeline **pipeline_to(const renewal *r, int server)
     return r->g->lock->kind->everywhere ? &r->all->to_quorum[server] : &r->all->to_redis;
 }
 
-/* Under the mutex. A server that lacks the vote may give it until nobody counts on it any more. */
+/* Under the mutex. A server that lacks the vote may give it only while somebody counts on it. */
 static void prepare(renewal *r, int server)
 {
     const grant *g = r->g;

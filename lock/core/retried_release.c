@@ -28,7 +28,7 @@ struct retried_releases {
     pthread_t thread;
     bool started, stop;
     open_release *first;
-    bool at_work; /* the thread asks Redis for one that is not in the list just now */
+    bool at_work; /* the thread is asking Redis for one, which is not in the list meanwhile */
 };
 
 retried_releases *dlock_retried_releases_new(dlock_client *client)

@@ -23,17 +23,17 @@
 #include "redis/thread.h"
 #include "redis/topology.h"
 
-#define TICK_MS  500  /* how often it is looked where the channels are */
-#define QUIET_MS 5000 /* without a word, until the server is asked for one */
+#define TICK_MS  500  /* between two looks at where the channels are */
+#define QUIET_MS 5000 /* of silence, until the server is asked with PING */
 
 enum { BUCKETS = 1024 };
 
 /* A connection to one server. */
 typedef struct line {
     dlock_redis_conn *conn;
-    dlock_time retry_at; /* none is opened before */
-    dlock_time ask_at;   /* asks for a word, if none comes before; ... */
-    bool asked;          /* ... it was: by then it is lost */
+    dlock_time retry_at; /* no connect before this */
+    dlock_time ask_at;   /* when to send PING, unless a message comes before; ... */
+    bool asked;          /* ... it was sent: by then the connection counts as lost */
 } line;
 
 /* A channel that nobody listens to any more. */
@@ -86,7 +86,7 @@ void dlock_subscriber_listen(subscriber *s, channel *c)
 void dlock_subscriber_forget(subscriber *s, channel *c)
 {
     size_t size = strlen(c->name) + 1;
-    farewell *f = malloc(sizeof(*f) + size); /* without one it is just not listened to */
+    farewell *f = malloc(sizeof(*f) + size); /* without one it stays subscribed */
     channel **at = bucket_of(s, c->name);
     pthread_mutex_lock(&s->lock);
     while (*at != c)
@@ -140,8 +140,8 @@ static void queue_words(const line *l, const char *verb, const char *name)
     dlock_args_free(&args);
 }
 
-/* Notes where the channels are by now, those of one name at one server: `wanted` servers have some,
- * `left` ones have lost some, or may still tell of one that is listened to elsewhere again. */
+/* Notes each channel's server; all channels of one name have the same. `wanted` servers have a
+ * channel. `left` ones have lost one, or may still send messages of one that has moved. */
 static void find_servers(subscriber *s, bool wanted[DLOCK_SERVERS_MAX],
                          bool left[DLOCK_SERVERS_MAX])
 {
@@ -186,7 +186,7 @@ static void queue_farewells(subscriber *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* What this library alone tells, it tells in the cluster's whole. */
+/* The library publishes to the whole cluster. Only Redisson's channels need SSUBSCRIBE too. */
 static void queue_subscriptions(subscriber *s)
 {
     bool cluster = dlock_redis_is_cluster(s->client->options.redis);
@@ -205,7 +205,7 @@ static void queue_subscriptions(subscriber *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Has the connections that are needed, and has them tell of what is listened to. */
+/* Opens the connections that are needed, and subscribes to the channels. */
 static void see_to_lines(subscriber *s)
 {
     bool wanted[DLOCK_SERVERS_MAX] = {false}, left[DLOCK_SERVERS_MAX] = {false};
@@ -292,7 +292,7 @@ static void hear(subscriber *s, int server)
     }
 }
 
-/* A server that says nothing may be gone, and its connection not know. */
+/* A silent server may be gone without a sign on the connection. */
 static void doubt(subscriber *s, int server)
 {
     line *l = &s->lines[server];

@@ -50,8 +50,8 @@ static void wake(waiter *w)
         pthread_cond_signal(&w->cond);
 }
 
-/* The first who sleeps; nobody, if one is chosen already and has yet to ask. One who is just asking
- * may have done so before the lock was free, and asks again if there is nobody else. */
+/* Chooses the first waiter that sleeps, unless one is chosen already and has yet to ask. If nobody
+ * sleeps, the first one asks again: it may have asked before the lock was free. */
 static void choose(wait_set *set)
 {
     if (set->called)
@@ -177,7 +177,7 @@ void dlock_cancel_now(dlock_cancel *cancel)
         atomic_store(&cancel->fired, true);
         return;
     }
-    pthread_mutex_lock(&cancel->lock); /* before it shows: who sees it forgets, and may free it */
+    pthread_mutex_lock(&cancel->lock); /* before `fired` shows: then it may be freed */
     atomic_store(&cancel->fired, true);
     for (cancel_listener *l = cancel->first; l; l = l->next)
         l->fired(l);

@@ -37,8 +37,8 @@ struct lock_watch {
     bool begun, listens, over;
     question *beat;             /* under way; NULL = none */
     dlock_time ask_at;          /* of permits: when one of them asks although nobody woke it */
-    int turn;                   /* the place, among those that sleep, of the next of the others */
-    atomic_bool may_miss;       /* messages, until a subscription that was just confirmed */
+    int turn;                   /* place among the sleepers of the next one after OLDEST */
+    atomic_bool may_miss;       /* messages may be lost: a subscription was just confirmed */
     lock_watch *next, **before; /* among all of the engine; under the list's mutex */
 };
 
@@ -50,7 +50,7 @@ static void add_sleepers(lock_watch *v, dlock_args *args)
     int at = 0;
     pthread_mutex_lock(&set->lock);
     for (const waiter *w = set->waiters.first; w; w = w->next) {
-        if (!w->asleep || w->woken) /* one who asks sees to its entry itself */
+        if (!w->asleep || w->woken) /* a waiter that asks restores its entry itself */
             continue;
         if (at < OLDEST || (at >= v->turn && at < v->turn + OTHERS))
             dlock_args_text(args, w->token);

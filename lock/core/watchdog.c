@@ -24,7 +24,7 @@ struct watchdog {
     renewals renewals; /* its mutex guards what follows, and the fields of grants that are ours */
     timers events;     /* of grants; each is a reference */
     dlock_time asleep_until;
-    dlock_time look_at; /* it is awake then, though the grant that asked for it may be gone */
+    dlock_time look_at; /* the thread wakes then, even if the grant that asked for it is gone */
     bool stop;
 };
 
@@ -87,7 +87,7 @@ static renewal *start_renewal(watchdog *w, grant *g)
     return r;
 }
 
-/* Under the mutex, which is left meanwhile: has renewed what is due, and ends what is over. */
+/* Renews what is due, and ends what is over. Under the mutex, which it releases meanwhile. */
 static void see_to_due(watchdog *w)
 {
     timer *first;
@@ -120,7 +120,6 @@ static void wake_for(watchdog *w, const grant *g)
     }
 }
 
-/* A renewal is decided. */
 static void conclude(watchdog *w, renewal *r)
 {
     grant *g = dlock_renewal_grant(r);
@@ -146,7 +145,7 @@ static void conclude_granted(renewals *all, renewal *r)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Not past `look_at`: holds that come and go within a lease, as most do, wake it once a lease. */
+/* Not past `look_at`: holds shorter than a lease, as most are, wake the thread once a lease. */
 static void sleep_until_due(watchdog *w)
 {
     const timer *first = dlock_timers_first(&w->events);
@@ -170,7 +169,7 @@ static void *watch(void *arg)
             pthread_mutex_unlock(&w->renewals.lock);
             conclude(w, r);
             pthread_mutex_lock(&w->renewals.lock);
-        } else if (!w->stop) { /* which may have been set while the mutex was left */
+        } else if (!w->stop) { /* it may have been set while the mutex was released */
             sleep_until_due(w);
         }
     }

@@ -155,8 +155,8 @@ static bool is_wrapped(const redisReply *reply)
            reply->element[0]->type == REDIS_REPLY_INTEGER;
 }
 
-/* Whether the script has run, and this is its answer. One of another form tells nothing: it is
- * freed, and unknown. */
+/* Whether the script has run, and this is its answer. An answer of another form is freed, and
+ * counts as unknown. */
 static bool has_answer(dlock_redis *redis, const dlock_script *script, dlock_redis_outcome *outcome,
                        redisReply **reply)
 {

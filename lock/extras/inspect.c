@@ -48,8 +48,8 @@ static bool is_told(const redisReply *reply)
     return good;
 }
 
-/* Asks of up to `max` holders; told[] are then 3 elements of each. *reply is the caller's to free,
- * with DLOCK_OK. */
+/* Asks about up to `max` holders: told[] has 3 elements for each. With DLOCK_OK the caller frees
+ * *reply. */
 static dlock_status ask(dlock_lock *lock, int max, redisReply **reply, redisReply ***told,
                         int *told_len)
 {

@@ -179,7 +179,7 @@ dlock_status dlock_latch_set(dlock_latch *latch, int64_t count, int64_t life_ms)
 }
 
 /* Repeats a question without an answer until io_ms are over, but at least once: it counts at most
- * once a round. Where it may have counted (`maybe`) nothing but a "yes" tells whether it has. */
+ * once a round. If it may have counted (`maybe`), only a "yes" tells that it has. */
 static dlock_status count_down_once(dlock_latch *latch, const char *who, latch_state *ret)
 {
     dlock_time deadline = dlock_in_ms(latch->client->options.io_ms);

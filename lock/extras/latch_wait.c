@@ -5,12 +5,12 @@
  * looked. Therefore:
  *
  *   1. A waiter looks, and remembers the first round that it sees; or that there was none.
- *   2. Of all who wait for one dlock_latch one leads: it sleeps until a message, a subscription
- *      before which one may be lost, or the re-check, and looks. What it saw is news for all. So
- *      threads that wait cost one question a re-check, however many they are. Whoever leaves while
- *      nobody leads wakes another.
- *   3. A later round without the end of a life in between (`first`) shows that the remembered one
- *      has opened; where there was none, one that was set anew shows that the first one has.
+ *   2. One of the threads that wait for a dlock_latch leads. It sleeps until a message, a new
+ *      subscription (before which a message may be lost), or the re-check, and looks. What it sees
+ *      is news for all, so the threads cost one question a re-check, however many they are. A
+ *      thread that leaves while nobody leads wakes another.
+ *   3. A later round without the end of a life in between (`first`) shows that the remembered round
+ *      has opened. If there was none, a second round shows that the first one has.
  */
 #include <stddef.h>
 
@@ -91,7 +91,7 @@ static latch_state look(dlock_latch *latch)
     return state;
 }
 
-/* Called with the lock, which is left meanwhile. */
+/* Called with the lock, which it releases meanwhile. */
 static void lead(dlock_latch *latch, const dlock_wait *wait, dlock_time until)
 {
     dlock_time tick = dlock_sooner(until, dlock_in_ms(latch->client->options.recheck_ms));
@@ -108,7 +108,7 @@ static void lead(dlock_latch *latch, const dlock_wait *wait, dlock_time until)
     pthread_cond_signal(&latch->news);
 }
 
-/* Sleeps until somebody has looked after `after`, it is cancelled, or its time is over: then it
+/* Sleeps until somebody has looked after `after`, or it is cancelled. When its time is over, it
  * looks itself. */
 static latch_state next_state(dlock_latch *latch, const dlock_wait *wait, dlock_time until,
                               dlock_time after)

@@ -74,8 +74,8 @@ static int acquire_args(const dlock_lock *lock, const char *token, entry_mode en
     return FAIR_KEYS;
 }
 
-/* Of whoever goes: a holder, a waiter, or one whose grant came too late. Of a heartbeat: the
- * process, whose sleeping waiters are to follow. */
+/* For whoever goes: a holder, a waiter, or one whose grant came too late. For a heartbeat: the
+ * process; the tokens of its sleeping waiters follow. */
 static int go_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
 {
     (void)entry;
@@ -94,7 +94,7 @@ static int renew_args(const dlock_lock *lock, const char *token, entry_mode entr
     return FAIR_KEYS - 1;
 }
 
-/* Step 5. The one who has the lock may be one of ours. */
+/* Step 5. The lock may have been granted to one of our waiters. */
 static int64_t read_beat(dlock_lock *lock, dlock_time asked, const redisReply *reply)
 {
     wait_set *set = &lock->wait_set;

@@ -136,7 +136,7 @@ static void free_ballot(pipeline_call *call)
     free(b);
 }
 
-/* Puts the question to one server. Out of memory: that has not answered. */
+/* Asks one server. Out of memory: it counts as silent. */
 static void put(ballot_round *q, int i, bool repeated)
 {
     dlock_client *client = q->lock->client;
@@ -190,8 +190,8 @@ static void count(votes *v, int i, int64_t vote)
     v->given |= (vote == GIVEN ? 1u : 0u) << i;
 }
 
-/* Ends the question to one server, where none is open either; or repeats it, once, where it came
- * too late: the clock is known now. */
+/* Ends the question to one server, if there is one. A question that came too late is repeated once,
+ * because the clock is known now. */
 static void hear(ballot_round *q, int i, bool last)
 {
     ballot *b = q->ballots[i];
@@ -219,7 +219,7 @@ static void hear(ballot_round *q, int i, bool last)
         put(q, i, true);
 }
 
-/* Under the mutex, which is left meanwhile. Whether any question is still open. */
+/* Whether any question is still open. Under the mutex, which it releases meanwhile. */
 static bool hear_some(ballot_round *q, int len)
 {
     bool open = false;
@@ -326,7 +326,7 @@ static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *
     ret->granted = ret->claimed = v.yes >= majority(client) && !dlock_passed(end);
     if (ret->granted)
         return DLOCK_OK;
-    /* Those that answered will do so again; for the others there is no waiting. */
+    /* Waits for as many answers as there were votes, not for the silent servers. */
     ret->left_over = v.given && (v.given & ~take_back(lock, token, v.given, v.yes).told);
     return v.yes + v.no >= majority(client) ? DLOCK_OK : silence(v);
 }

@@ -262,9 +262,9 @@ int dlock_address_parse(const char *url, address *ret, char *err, size_t err_len
 /* ---- hiding ---------------------------------------------------------------------------------- */
 
 /* The password in "[user:]password@host/..." ends at the last '@' before the host's end. It may
- * have a '/' that should have been written as %2F: so, `loosely`, at the last one up to the next
- * address or the word's end. It begins behind the first ':' before the first '@', for behind that
- * one there may be a host's port. */
+ * have a '/' that should have been written as %2F; so, `loosely`, it ends at the last '@' before
+ * the next address or the word's end. It begins behind the first ':' before the first '@', because
+ * a ':' behind that may begin a host's port. */
 static void hide_credentials(char *text, bool loosely)
 {
     size_t authority = strcspn(text, "/?"), word = strcspn(text, " \t\r\n");

@@ -1,7 +1,7 @@
 /*
- * Who reads: one of the threads that wait for an answer; where none does, the thread here, which
+ * One of the threads that wait for an answer reads. If none waits, the thread in this file does. It
  * also ends asynchronous calls whose time is over. It sleeps in poll() on all lines that it leads.
- * Where all calls are lazy it comes a little later, since others may have read by then.
+ * If all calls are lazy, it comes a little later, because another thread may have read by then.
  */
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -79,8 +79,8 @@ typedef struct attended {
 
 enum { ATTENDED_MAX = DLOCK_SERVERS_MAX * LINES_MAX };
 
-/* Sends what waits, and takes the lead where nobody else does. How many lines; *until: when to look
- * again. */
+/* Sends what waits, and takes the lead where nobody else does. Returns how many lines it leads;
+ * *until: when to look again. */
 static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *until)
 {
     int len = 0;

@@ -2,16 +2,15 @@
  * Commands and scripts, one call at a time.
  *
  * A script goes over the connection that all threads share (shared.c). A command may block, or have
- * a long answer, so it goes over a connection of the pool. A script with WAIT behind it does
- * too: WAIT counts what its own connection has written: both go out in the same flush. WAIT has an
- * answer of its own whatever became of the script, which is read in every case, and means something
- * only if the script was executed. WAIT counts replicas and does not name them; ROLE, behind it,
- * does. Whether the right ones have acknowledged is for the caller's `followed` to say.
+ * a long reply, so it goes over a connection of the pool. A script with WAIT behind it does too,
+ * because WAIT counts what its own connection has written; both go out in one flush. WAIT's reply
+ * is read in every case, but means something only if the script was executed. WAIT counts replicas
+ * and does not name them. ROLE, behind it, does, and the caller's `followed` judges whether the
+ * right ones have acknowledged.
  *
- * A script goes by its hash. The hash is asked of the server once a process (SCRIPT LOAD); when a
- * server does not know it, it says NOSCRIPT before anything was executed, and the text follows.
+ * A script goes by its hash (script.c).
  *
- * In a cluster a server may say, before anything was executed, that the key is elsewhere or on its
+ * In a cluster a server may say, before it executes anything, that the key is elsewhere or on its
  * way. The call is then repeated there, a few times at most.
  */
 #include <string.h>
@@ -41,8 +40,7 @@ typedef struct call {
     dlock_redis_conn *conn; /* of the pool; NULL: none, or the shared one */
 } call;
 
-/* WAIT, whose answer comes in time for this deadline, with how many replicas it will be; and ROLE,
- * where somebody judges it. */
+/* Queues WAIT, with a timeout before this deadline; and ROLE, if `followed` judges it. */
 static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline)
 {
     dlock_args args;
@@ -92,7 +90,7 @@ static bool read_wait(call *c)
     return c->redis->followed ? read_followed(c, acknowledged) : acknowledged >= c->replicas;
 }
 
-/* The same where the script was not executed: they say nothing. */
+/* The same if the script was not executed: these answers mean nothing. */
 static void skip_wait(call *c)
 {
     read_acknowledged(c);
@@ -179,7 +177,7 @@ static dlock_redis_outcome ask_once(call *c, redisReply **ret)
     return pooled ? ask_pooled(c, ret) : ask_shared(c, c->script, c->args, ret);
 }
 
-/* Whether the refused call is to be repeated elsewhere; then it leads there. */
+/* Whether to repeat the refused call; if so, `c` leads to where. */
 static bool follow(call *c, const char *error)
 {
     redirection to = {.asking = c->asking};
@@ -189,7 +187,7 @@ static bool follow(call *c, const char *error)
     int *count = to.pause_ms > 0 ? &c->pauses : &c->hops;
     if (++*count > (to.pause_ms > 0 ? PAUSES_MAX : REDIRECTIONS_MAX))
         return false;
-    /* After a pause there must be time left for an answer: it would end as unknown. */
+    /* After a pause there must be time left for an answer, or the call would end as unknown. */
     if (dlock_in_ms(3 * to.pause_ms).us >= c->deadline.us)
         return false;
     give_back(c);
@@ -200,7 +198,7 @@ static bool follow(call *c, const char *error)
     return true;
 }
 
-/* `key`: of a command; a script's is its first. The connection still is ours. */
+/* `key` is a command's; a script's is its first one. A pooled connection stays with the call. */
 static dlock_redis_outcome run(call *c, const char *key, redisReply **ret)
 {
     size_t len = key ? strlen(key) : 0;

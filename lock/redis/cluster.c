@@ -11,8 +11,7 @@
  *
  * A node of another cluster may have got the address of one of ours. Its map has none of the nodes
  * (by their ids) that the map in force has, and is not taken, unless no node of ours has answered
- * for 30 s: the cluster has been made anew then. A map that is the first one, and a redirection,
- * are believed.
+ * for 30 s: the cluster has been made anew then. The first map, and redirections, are believed.
  *
  * Sources: "Redis cluster specification", the documentation of CLUSTER SLOTS and CLUSTER INFO.
  */
@@ -45,7 +44,7 @@ typedef struct map {
     int nodes_len;
 } map;
 
-/* All of it is the topology's thread's alone. */
+/* Used by the topology's thread only. */
 typedef struct cluster {
     map known;              /* in force */
     dlock_redis *asked;     /* the node that was asked last, ... */
@@ -71,8 +70,8 @@ static int note_node(map *m, const address_host *at, const redisReply *id)
     return m->nodes_len++;
 }
 
-/* {host, port, id, ...}: its place among the nodes, or NO_SERVER. A node without a host is where
- * the one is that was asked; "?" has a name that is not known there. */
+/* {host, port, id, ...}: its place among the nodes, or NO_SERVER. A node without a host is at the
+ * address that was asked; "?" is a name that is not known there. */
 static int read_node(const redisReply *node, map *m)
 {
     address_host at;
@@ -154,7 +153,6 @@ static void queue_question(cluster *c, const char *what)
     dlock_args_free(&args);
 }
 
-/* Asks the node that is connected. */
 static bool ask(cluster *c, dlock_time deadline, map *ret)
 {
     redisReply *answers[2];
@@ -226,7 +224,7 @@ static int list_nodes(const topology *t, const cluster *c, address_host *ret)
     return len + url->hosts_len;
 }
 
-/* Asks the nodes until one of them has no old map. *ret: the best that was told. */
+/* Asks the nodes until one has a map that is not old. *ret: the best map of those told. */
 static void ask_all(topology *t, cluster *c, map *ret)
 {
     map told;
@@ -247,7 +245,7 @@ static void ask_all(topology *t, cluster *c, map *ret)
     }
 }
 
-/* Only now do its servers get numbers. Whether each slot is some server's. */
+/* Gives the map's servers numbers, and puts it in force. Returns whether each slot has a server. */
 static bool adopt(topology *t, cluster *c, const map *m)
 {
     int numbers[NODES_MAX];
@@ -302,8 +300,8 @@ static void stop(void *state)
 
 /* ---- redirections ---------------------------------------------------------------------------- */
 
-/* "SLOT HOST:PORT". Without a host it is the one of the server that says so; the last colon counts,
- * since IPv6 addresses come without brackets. */
+/* "SLOT HOST:PORT". Without a host, it is that of the server that says so. The last colon counts,
+ * because IPv6 addresses come without brackets. */
 static bool read_target(topology *t, int from, const char *text, int *ret_slot, int *ret_server)
 {
     char *space, *end;

@@ -63,13 +63,13 @@ void dlock_redis_hang_up(dlock_redis_conn *conn)
 
 /* ---- whether it may be used ------------------------------------------------------------------ */
 
-/* Whether its server still is where it leads to. */
+/* Whether its server is still at the address that it leads to. */
 static bool is_there(const dlock_redis_conn *conn)
 {
     return conn->generation == dlock_topology_generation(conn->redis->topology, conn->server);
 }
 
-/* Nor is it, when the run of the server that it leads to is no longer admitted. */
+/* A connection is also broken if its server has moved, or its run is no longer admitted. */
 bool dlock_redis_broken(const dlock_redis_conn *conn)
 {
     const dlock_redis *redis = conn->redis;
@@ -79,7 +79,7 @@ bool dlock_redis_broken(const dlock_redis_conn *conn)
            !redis->admit(redis->admit_arg, conn->server, conn->run_id);
 }
 
-/* The same, for use in this round. */
+/* Whether it may be used; if so, it need not be judged again in this round. */
 static bool use(dlock_redis_conn *conn)
 {
     unsigned round = atomic_load(&conn->redis->round);
@@ -254,7 +254,7 @@ dlock_redis_outcome dlock_redis_flush(dlock_redis_conn *conn, dlock_time deadlin
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* redisBufferRead() reads into 16 KiB of its stack, and every thread that ever reads would keep the
- * pages; so it reads only what it has to decrypt. */
+ * pages. So it is used only for TLS. */
 static bool take_bytes(dlock_redis_conn *conn)
 {
     redisContext *ctx = conn->ctx;

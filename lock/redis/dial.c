@@ -15,12 +15,12 @@
 
 #define BACKOFF_FIRST_MS 10
 #define BACKOFF_MAX_MS   500
-#define NOT_ADMITTED_MS  50 /* until the question is put again: the server itself is well */
+#define NOT_ADMITTED_MS  50 /* until the next connect: the server itself is well */
 
 /* ---- the pause after a failure --------------------------------------------------------------- */
 
-/* After a failure nobody knocks for a while: 10, 20, ... 500 ms, each with half of it random, so
- * that a returning server does not meet all its clients in one instant. */
+/* After a failure nobody connects for 10, 20, ... 500 ms, half of it random, so that not all
+ * clients meet a returning server at once. */
 static void back_off(dlock_redis *redis, int server)
 {
     server_link *link = &redis->links[server];
@@ -35,7 +35,7 @@ static void back_off(dlock_redis *redis, int server)
     dlock_topology_doubt(redis->topology);
 }
 
-/* Knocking goes well again: the next one may `in_ms` from now. */
+/* The server is well again: the next connect may be `in_ms` from now. */
 static void back_off_over(dlock_redis *redis, int server, int in_ms)
 {
     pthread_mutex_lock(&redis->lock);
@@ -74,7 +74,7 @@ static const char *finish_connect(const redisContext *ctx, dlock_time deadline)
     return !error ? NULL : what ? what : "unknown error";
 }
 
-/* *ret is what there is of it, also after a failure. Returns why it failed, or NULL. */
+/* *ret is the context, if there is one, also after a failure. Returns why it failed, or NULL. */
 static const char *connect_socket(const char *path, const address_host *tcp, dlock_time deadline,
                                   redisContext **ret)
 {

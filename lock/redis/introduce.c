@@ -85,7 +85,7 @@ static bool is_right_role(dlock_redis_conn *conn, dlock_time deadline)
 
 bool dlock_redis_is_recent(const char *info, char *err, size_t err_len)
 {
-    static const char name[] = "redis_version:"; /* Valkey says which Redis it is as good as */
+    static const char name[] = "redis_version:"; /* Valkey says which Redis it matches */
     const char *at = strstr(info, name);
     if (!at || strtol(at + strlen(name), NULL, 10) >= MAJOR_MIN)
         return true;
@@ -114,7 +114,7 @@ bool dlock_redis_run_of(const char *info, char *ret, size_t ret_len)
     return run[0] != '\0' && (size_t)len < ret_len;
 }
 
-/* What INFO says. False: noted why it will not do. */
+/* Reads INFO. False: this server will not do, and it is noted why. */
 static bool understand(dlock_redis *redis, const char *info, char run_id[RUN_ID_LEN])
 {
     char err[ERROR_LEN];

@@ -59,7 +59,7 @@ static void unqueue(station *k, shared_call *a)
         k->end = at;
 }
 
-/* Somebody is to go on with what is queued. */
+/* Has somebody go on with what is queued. */
 static void nudge(shared *s, const station *k)
 {
     if (k->first && k->first->done)
@@ -252,13 +252,13 @@ static bool may_send(const station *k, const line *l, const shared_call *a)
            fate == CALL_SENT;
 }
 
-/* Behind a call that the kernel has not taken whole nothing is added: it could not be withdrawn. */
+/* Nothing is added behind a call that the kernel has not taken whole: it could not be withdrawn. */
 static bool may_add(const station *k, const line *l)
 {
     return !l->unwritten && k->first && l->calls < k->window && l == k->current;
 }
 
-/* Writes what is queued. Under the lock, which is left meanwhile; the line is busy, and this
+/* Writes what is queued. Under the lock, which it releases meanwhile; the line is busy, and this
  * thread's. */
 static void write_queued(shared *s, station *k, line *l)
 {
@@ -334,8 +334,8 @@ static void take(shared *s, station *k, line *l, dlock_redis_outcome outcome, re
     }
 }
 
-/* Something was answered. A slow answer counts little: it may have waited for anything; and nothing
- * where others were in flight before it. */
+/* Something was answered: measures the round trip. A slow answer counts little, because it may have
+ * waited for anything. It does not count if other calls were in flight before it. */
 static void hear(shared *s, station *k, line *l)
 {
     dlock_time now = dlock_now();

@@ -1,6 +1,5 @@
 /*
- * Asynchronous script calls, on the connections that all threads share (shared.c), and how the
- * servers' answers decide them.
+ * Asynchronous script calls on the connections that all threads share (shared.c).
  *
  * A call goes to the server of its first key. One that is answered MOVED or ASK goes on to the
  * server so named; one whose keys are on their way has no answer, and its caller repeats it.

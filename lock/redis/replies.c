@@ -78,7 +78,7 @@ const char *dlock_redis_said(void)
     return said;
 }
 
-/* A connect that is held back fails for what the last one failed for. */
+/* A connect that is held back fails for the same reason as the last one. */
 void dlock_redis_hear_again(dlock_redis *redis)
 {
     static const char answered[] = "Redis answered: ";
@@ -167,7 +167,7 @@ bool dlock_redis_answers(dlock_redis_conn *conn, dlock_time deadline, int count,
     return good;
 }
 
-/* What was answered, without a word of it: it may be anybody's. */
+/* The form of a reply, without its content, which may be anybody's. */
 static const char *shape_of(const redisReply *reply, char *buf, size_t buf_len)
 {
     switch (reply->type) {
@@ -187,7 +187,7 @@ static const char *shape_of(const redisReply *reply, char *buf, size_t buf_len)
     }
 }
 
-/* Where the answer does not fit, and is no error: notes so, and returns true. */
+/* True, and noted, if the answer does not fit and is no error. */
 static bool is_astray(dlock_redis *redis, const char *command, const redisReply *reply, bool fits)
 {
     char shape[40];

@@ -1,8 +1,8 @@
 /*
  * The master, as the sentinels see it.
  *
- * Each sentinel has a watch (watch.h), which asks it and listens to its news. A look has all of
- * them ask, and counts what they say:
+ * Each sentinel has a watch (sentinel_watch.h), which asks it and listens to its news. A look has
+ * all of them ask, and counts what they say:
  *
  * 1. It waits until all have answered, or more than half of all have the same answer, or a moment
  *    longer than for the first. What comes later, and differs from before, is another look.
@@ -68,7 +68,7 @@ typedef struct tally {
     told_sentinel news[WATCHES_MAX]; /* sentinels that are not watched as yet ... */
     int news_votes[WATCHES_MAX];     /* ... and how many told of each */
     int news_len;
-    char wrong[ERROR_LEN + 300]; /* of the first that answered nothing */
+    char wrong[ERROR_LEN + 300]; /* why the first of the silent ones did not answer */
 } tally;
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -118,8 +118,8 @@ static void count_told(const sentinels *s, tally *found, const told_sentinel *to
     found->news_votes[i]++;
 }
 
-/* One sentinel may be watched under several of its addresses. Who says something else has only
- * taken the id: that must not cost its owner the vote. */
+/* One sentinel may be watched under several of its addresses. One that names another master has
+ * only taken the id, which must not cost the owner its vote. */
 static bool is_counted(const sentinels *s, int until, const sentinel_answer *said)
 {
     for (int i = 0; i < until && said->id[0]; i++) {
@@ -260,7 +260,7 @@ static bool choose(topology *t, sentinels *s, const tally *found)
         if (!known && must_stay(t, s, c))
             return true;
         role is = known ? MASTER : ask_role(t, &c->at, why, sizeof(why));
-        /* a refusal, of a password for one, is for the callers to hear */
+        /* callers must hear of a refusal, of a password for example */
         if (is == MASTER || (is == REFUSES && s->followed.votes == 0)) {
             follow(t, s, c);
             return true;
@@ -283,7 +283,7 @@ static void complain(topology *t, const tally *found)
 
 /* ---- the finder ------------------------------------------------------------------------------ */
 
-/* Only of a master that is followed is it known whose replicas they are. */
+/* Whose replicas they are is known only if a master is followed. */
 static void keep_replicas(sentinels *s)
 {
     pthread_mutex_lock(&s->board.lock);

@@ -6,8 +6,8 @@
  *     wait for a message, for the connection's end, or to be asked again
  *
  * It subscribes before it asks: a switch after the answer is a message. A message is a reason to
- * ask, and nothing else is read from it. The answer is taken apart with care, for whatever is there
- * at the address gives it.
+ * ask, and nothing else is read from it. The answer is read with care, because anything may be at
+ * the address.
  */
 #include "redis/sentinel_watch.h"
 
@@ -117,8 +117,8 @@ static void take_master(const redisReply *master, sentinel_answer *ret)
     ret->down_after_ms = number_in(value_of(master, "down-after-milliseconds"));
 }
 
-/* As sentinelSelectReplica() has it in Redis's sentinel.c, but for what passes by itself: a link
- * from the sentinel to the replica that is missing, and a replica that is down and may be back. */
+/* As sentinelSelectReplica() in Redis's sentinel.c, except for what passes by itself: a missing
+ * link from the sentinel to the replica, and a replica that is down and may come back. */
 static void take_replica(const redisReply *one, int64_t limit_ms, told_replica *to)
 {
     const redisReply *flags = value_of(one, "flags");
@@ -151,7 +151,7 @@ static void take_replicas(const redisReply *list, sentinel_answer *ret)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* A sentinel tells lists and texts; nil of a master that it does not know. */
+/* A sentinel replies with lists and texts, and with nil about a master that it does not know. */
 static bool is_told(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ARRAY || reply->type == REDIS_REPLY_STRING ||
@@ -229,7 +229,7 @@ static void ask_for_more(watch *w, dlock_time deadline, sentinel_answer *ret)
     }
 }
 
-/* Rings when the answer is another one than before. */
+/* Rings if the answer has changed. */
 static void post(watch *w, unsigned question, const sentinel_answer *answer)
 {
     uint64_t one = 1;
@@ -267,7 +267,7 @@ static void subscribe(watch *w, dlock_time deadline)
     dlock_args_free(&args);
 }
 
-/* Takes in what has arrived; a connection that has come to its end is given up. */
+/* Reads what has arrived; gives up a connection that has ended. */
 static void read_news(watch *w)
 {
     for (int i = 0; w->news && i < MESSAGES_MAX && dlock_redis_wait(w->news, (dlock_time){0}); i++)

@@ -1,21 +1,20 @@
 /*
- * Calls of many threads on one connection to a server, a line. A dlock_redis has three such
- * (call.c).
+ * Calls of many threads on one connection to a server, a line.
  *
  *     queue of a server: calls that are not sent --> line: calls in flight, in the order sent
  *
- * A caller that finds nobody at a line's connection writes all that is queued. Of the callers whose
- * calls are in flight one leads: it reads, and hands the answers out; once it has its own, another
- * one leads. Where nobody waits, but calls with a callback are in flight, a thread leads: there is
- * one for all servers, which also sees to the limits of such calls.
+ * A caller that finds nobody at a line's connection writes all that is queued. One of the callers
+ * with calls in flight leads: it reads, and hands the answers out. Once it has its own, another one
+ * leads. If nobody waits, but calls with a callback are in flight, a thread leads (attend.c): there
+ * is one for all servers, which also ends such calls at their deadline.
  *
- * What was given to the kernel and is not answered in time is UNKNOWN, and its answer, should it
- * come, is counted and thrown away. On a line that is silent for STALL_MS nothing more is sent: the
- * next call opens another, while those in flight keep the rest of their time. Such a line ends with
- * the last of them, or when there are LINES_MAX: then the one that has been silent for longest
- * does. One that is lost takes all in flight with it, so after a loss few calls may be in flight,
- * and more as answers come. A call that has less than a round trip left is not sent: it would be
- * unknown, and the calls behind it late.
+ * A call that was given to the kernel and is not answered in time is UNKNOWN. If its answer comes
+ * later, it is counted and thrown away. On a line that is silent for STALL_MS nothing more is sent:
+ * the next call opens another line, while those in flight keep the rest of their time. A silent
+ * line ends with the last of them; or, when there are LINES_MAX, if it has been silent for longest.
+ * A line that is lost takes all calls in flight with it. So after a loss few calls may be in
+ * flight, and more as answers come. A call that has less than a round trip left is not sent: it
+ * would be unknown, and the calls behind it late.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -158,7 +157,7 @@ bool dlock_shared_push(shared *s, station *k)
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
-/* Under the lock, which is left meanwhile: until answers may be there to read. */
+/* Waits until answers may be there to read. Under the lock, which it releases meanwhile. */
 static bool await(shared *s, line *l, dlock_time until)
 {
     int fd = l->conn->ctx->fd;
@@ -169,7 +168,8 @@ static bool await(shared *s, line *l, dlock_time until)
     return ready;
 }
 
-/* Reads until its own answer is there, or its deadline. Under the lock, which is left meanwhile. */
+/* Reads until its own answer is there, or its deadline. Under the lock, which it releases
+ * meanwhile. */
 static void lead(shared *s, shared_call *a)
 {
     line *l = a->line;
@@ -192,7 +192,7 @@ static void lead(shared *s, shared_call *a)
 }
 
 /* Writes what the kernel did not take at once, while another thread waits for answers. Under the
- * lock, which is left meanwhile. */
+ * lock, which it releases meanwhile. */
 static void go_on_writing(shared *s, shared_call *a)
 {
     int fd = a->line->conn->ctx->fd; /* if it is closed meanwhile, this was for nothing */

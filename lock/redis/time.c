@@ -2,8 +2,8 @@
  * Monotonic time, and waiting until a point of it.
  *
  * Leases go on while the machine is suspended, so time is CLOCK_BOOTTIME. Condition variables do
- * not take that clock: a wait is given the rest of its time on CLOCK_MONOTONIC, and a caller that
- * looks at dlock_now() when it returns still judges by the right clock.
+ * not take that clock: a wait gets the rest of its time on CLOCK_MONOTONIC, and the caller then
+ * looks at dlock_now().
  */
 #include <errno.h>
 #include <time.h>

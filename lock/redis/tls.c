@@ -98,7 +98,7 @@ static bool expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-/* What OpenSSL has to say of a handshake that failed just now; without a word: `otherwise`. */
+/* Why the last handshake failed, in OpenSSL's words; `otherwise` if it says nothing. */
 static void say_why(const SSL *ssl, const char *otherwise, char *err, size_t err_len)
 {
     long verified = SSL_get_verify_result(ssl);

@@ -194,7 +194,6 @@ int dlock_topology_route(topology *t, const char *key, size_t key_len)
     return key ? atomic_load(&t->slots[dlock_slot_of(key, key_len)]) : any_that_serves(t);
 }
 
-/* By the finder. */
 static bool is_known(const topology *t, int number)
 {
     return number != NO_SERVER && t->servers[number].at.port != 0;
@@ -253,7 +252,7 @@ void dlock_topology_complain(topology *t, const char *why)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The rest is under the lock. The number that has it, or NO_SERVER. */
+/* The number of the server at this address, or NO_SERVER. Under the lock, as what follows. */
 static int find_number(const topology *t, const char *host, int port)
 {
     int count = dlock_topology_servers(t);
@@ -263,7 +262,7 @@ static int find_number(const topology *t, const char *host, int port)
     return NO_SERVER;
 }
 
-/* A number that nobody has, or that of the server that was left longest ago, or NO_SERVER. */
+/* A free number, or that of the server that was named longest ago, or NO_SERVER. */
 static int free_number(const topology *t)
 {
     int count = dlock_topology_servers(t), found = NO_SERVER;

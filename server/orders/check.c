@@ -49,7 +49,7 @@ static void keep_count(void *arg, int count, const char *const *values)
         c->older += strtoll(values[0], NULL, 10);
 }
 
-/* All segments of the sale at c->at. after gets the sale behind it, or "". */
+/* Checks all segments of the sale at c->at. `after` gets the next sale, or "". */
 static page_status check_sale(checker *c, char after[NAME_MAX_LEN + 1])
 {
     int segments = 1;
@@ -69,7 +69,7 @@ static page_status check_sale(checker *c, char after[NAME_MAX_LEN + 1])
 /* A place p of a sale that Redis keeps at this time, $3. */
 #define KEPT "p.ended <> 2 AND p.kept_us > CAST($3 AS BIGINT)"
 
-/* Sales before the oldest that leads to the present one: Redis may keep them still. */
+/* Checks sales before the oldest that leads to the present one: Redis may still keep them. */
 static page_status check_older(checker *c, const char *oldest, const char *now)
 {
     names sales = {.count = 0};
@@ -87,7 +87,7 @@ static page_status check_older(checker *c, const char *oldest, const char *now)
     return status == PAGE_GONE ? PAGE_READ : status;
 }
 
-/* All sales of an item, from the oldest that Redis keeps; those before are only counted. */
+/* Checks all sales of an item, from the oldest that Redis keeps; earlier ones are only counted. */
 static void check_item(checker *c, const char *item)
 {
     told_page got;
@@ -133,7 +133,7 @@ static void put_stray(void *arg, int count, const char *const *values)
             values[1], values[2], values[3], values[0], values[4]);
 }
 
-/* Rows of items, sales and segments that were never copied, so that none is compared. */
+/* Counts rows of items, sales and segments that were never copied, and so are not compared. */
 static void check_strays(checker *c, const char *item)
 {
 #define STRAYS(what, number, table)                                                                \
@@ -148,7 +148,7 @@ static void check_strays(checker *c, const char *item)
         say("the database: %s", database_error(c->db));
 }
 
-/* Those that Redis has, and those of which the database expects more. */
+/* The items that Redis has, and those of which the database expects more. */
 static bool find_items(checker *c, const char *item, names *ret)
 {
     if (item)

@@ -9,7 +9,7 @@
 #include "server/orders/say.h"
 
 #define PAGE_EVENTS 1000
-#define PATIENCE_MS 3000 /* with a segment, for what a follower has not written yet */
+#define PATIENCE_MS 3000 /* per segment, for what a follower has not written yet */
 #define AGAIN_MS    250
 
 /* ---- differences ----------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static const char *shown(const char *value)
     return value ? value : "nothing";
 }
 
-/* number, then what Redis has of the rest, then what the database has. */
+/* The columns: number, Redis's values, the database's values. */
 static void put_difference(void *arg, int count, const char *const *values)
 {
     static const char *const order[] = {"epoch",    "order id",  "request", "user",
@@ -83,7 +83,7 @@ page_status checker_read(checker *c, int limit, told_page *ret)
 
 /* ---- a page ---------------------------------------------------------------------------------- */
 
-/* The orders and moves of the page that the ledger had when the segment was looked at first. */
+/* Compares the page's orders and moves that the ledger had at the first look at the segment. */
 static void compare_page(checker *c, const told_page *got)
 {
     static const char *const forms[] = {
@@ -117,7 +117,7 @@ static void compare_page(checker *c, const told_page *got)
     }
 }
 
-/* The page behind c->at.position, compared until it agrees or patience ends. */
+/* Compares the page behind c->at.position until it agrees or patience ends. */
 static page_status check_page(checker *c, told_page *got)
 {
     for (;;) {
@@ -145,7 +145,7 @@ static page_status check_page(checker *c, told_page *got)
 
 /* ---- the end of a segment -------------------------------------------------------------------- */
 
-/* The position, and the last order and move that are not lost: of one moment. */
+/* Keeps the position, and the last order and move that are not lost, as of one moment. */
 static void keep_ends(void *arg, int count, const char *const *values)
 {
     checker *c = arg;
@@ -155,7 +155,7 @@ static void keep_ends(void *arg, int count, const char *const *values)
              moved ? "." : "", moved ? values[2] : "");
 }
 
-/* What the database has beyond the ledger. The database is asked first, as both may grow. */
+/* Finds what the database has beyond the ledger. Asks the database first, because both may grow. */
 static page_status check_end(checker *c)
 {
     told_page got;
@@ -207,7 +207,6 @@ static page_status check_end(checker *c)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* All pages of a segment, from its beginning. *next gets the sale behind it, or "". */
 page_status compare_segment(checker *c, int *segments, char next[NAME_MAX_LEN + 1])
 {
     told_page got;

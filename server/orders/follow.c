@@ -14,10 +14,10 @@
 #define IDLE_MS     250  /* between questions about a segment without news, at first ... */
 #define IDLE_MOST   1000 /* ... and at most, plus 10 for each segment */
 #define FAILED_MOST 5000 /* between tries that fail */
-#define STALE_US    INT64_C(3600000000) /* so often a place is written at least (kept_us) */
+#define STALE_US    INT64_C(3600000000) /* a place is written at least this often (kept_us) */
 #define ITEMS_MS    2000                /* between questions for items */
 
-/* A place of the database, or an item of which it has none as yet (sale ""). */
+/* A place of the database, or an item without one (sale ""). */
 typedef struct stream {
     copied_part at;
     char next[NAME_MAX_LEN + 1]; /* its next sale, of which the database has a place; "" = none */
@@ -40,10 +40,10 @@ typedef struct follower {
     bool loaded;      /* the streams are what the database has */
     bool refused;     /* out of memory */
     bool created;     /* the tables are there */
-    int64_t items_ms; /* when items are to be asked for; 0 = they never were */
+    int64_t items_ms; /* when to ask for items; 0 = never asked */
     bool items_failed;
     bool stood_by;
-    int64_t redis_us; /* Redis's time as it was told last */
+    int64_t redis_us; /* Redis's time, as last told */
     trouble source_trouble, database_trouble, leader_trouble, beside;
     follow_figures figures;
 } follower;
@@ -99,7 +99,7 @@ static void database_fails(follower *f)
     database_disconnect(f->db);
 }
 
-/* Takes the places that the database has, and keeps what is known of those that stay. */
+/* Loads the database's places, and keeps what is known of those that stay. */
 static void load(follower *f)
 {
     stream *before = f->streams;
@@ -133,8 +133,7 @@ static void find_items(follower *f)
         trouble_is(&f->source_trouble, "the instances", source_error(f->from));
 }
 
-/* Whether the instances have answered all that they were asked last, and the database has taken all
- * that it was given. */
+/* Whether the last question of each place was answered, and the database has taken each page. */
 static void judge(follower *f)
 {
     bool failed = f->items_failed, refused = false;
@@ -157,7 +156,7 @@ static uint64_t fence(const follower *f)
     return f->lead ? leader_fence(f->lead) : 0;
 }
 
-/* What came of a transaction. True: it was committed. */
+/* Handles the end of a transaction. True: it was committed. */
 static bool took(follower *f, stream *of, write_status status)
 {
     of->unwritten = status == WRITE_FAILED;
@@ -227,8 +226,8 @@ static void take_page(follower *f, stream *of, told_page *got)
     of->due_ms = wrote && got->behind > 0 ? 0 : now_ms() + of->wait_ms;
 }
 
-/* The sale is not kept any more: its time is over, or Redis has lost it. What was noted of the
- * item's next sales holds no more. */
+/* The sale is no longer kept: its time is over, or Redis has lost it. What was noted of the item's
+ * next sales is void. */
 static void give_up(follower *f, stream *of)
 {
     int64_t lost, now_us = f->redis_us > 0 ? f->redis_us : unix_us();
@@ -280,13 +279,13 @@ static bool leads(follower *f)
         trouble_over(&f->leader_trouble, "the lock");
         return true;
     }
-    f->loaded = false; /* the one that leads writes */
+    f->loaded = false; /* the leader writes */
     if (leader_error(f->lead)[0] != '\0')
         trouble_is(&f->leader_trouble, "the lock", leader_error(f->lead));
     return false;
 }
 
-/* Asks of each segment that is due, and returns how many ms there are until the next is. */
+/* Asks about each segment that is due. Returns the ms until the next one is. */
 static int64_t round_of(follower *f)
 {
     int64_t next = now_ms() + IDLE_MOST, behind = 0;
@@ -304,7 +303,6 @@ static int64_t round_of(follower *f)
     return next - now_ms();
 }
 
-/* Whether there was nothing new anywhere. */
 static bool is_dry(const follower *f)
 {
     bool dry = f->loaded && f->items_ms > 0 && !f->items_failed;

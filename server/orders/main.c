@@ -76,7 +76,7 @@ static const char *from_environment(const char *name)
     return value && value[0] != '\0' ? value : NULL;
 }
 
-/* Those of `command`. False: after a complaint. */
+/* Reads the options of `command`. False: one is wrong, and was reported. */
 static bool read_options(const char *command, int argc, char **argv, settings *ret)
 {
     static const struct option all[] = {{"from", required_argument, NULL, 'f'},

@@ -83,8 +83,8 @@ static page_status skip(const copied_part *place, told_page *ret)
                : failed(ret, ret->why);
 }
 
-/* What both may have, as the instance says: the database's position up to there goes to `position`.
- * It is before the one that was asked with. */
+/* Writes into `position` what both may have, as the instance says: a position of the database
+ * before the one in the question. */
 static page_status step_back(database *db, const copied_part *place, told_page *ret, char *position)
 {
     int64_t orders, moves;

@@ -11,7 +11,7 @@
 
 #define ANSWER_MS 30000
 
-/* A server that has gone without a word is noticed within about half a minute. */
+/* A server that vanishes silently is noticed within about half a minute. */
 #define LIMITS                                                                                     \
     "connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",               \
         "tcp_user_timeout"
@@ -46,7 +46,7 @@ static void give(const PGresult *result, database_row *row, void *arg)
     row(arg, count, values);
 }
 
-/* False: the server is there, and says nothing. */
+/* False: the server is there, but silent. */
 static bool answers(PGconn *server)
 {
     struct pollfd from = {.fd = PQsocket(server), .events = POLLIN};

@@ -9,7 +9,7 @@
 #define NUMBER 24           /* a number as text */
 #define MARGIN "3600000000" /* us by which clocks may differ */
 
-/* What a place is called in a statement: $2, $3, $4. $1 is the page's, or "". */
+/* A place in a statement: $2, $3, $4. $1 is the page, or "". */
 typedef struct place_words {
     const char *item, *sale;
     char segment[NUMBER];
@@ -70,7 +70,7 @@ bool records_create(database *db)
     if (!database_connect(db))
         return false;
     if (database_run(db, "SELECT 1 FROM flashsale_order_states LIMIT 0", NULL, NULL, NULL, NULL))
-        return true; /* the last that is created: so a user without rights for that will do */
+        return true; /* created last; a user who may not create anything will do */
     const database_driver *driver = database_driver_of(db);
     snprintf(view, sizeof(view), "%s" VIEW, driver->view);
     bool created = database_run(db, driver->begin, NULL, NULL, NULL, NULL);
@@ -85,7 +85,7 @@ bool records_create(database *db)
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-/* With the fence in the database, or a later one: a later leader has written its own. */
+/* Begins a transaction, unless the database has a later fence, which a later leader has written. */
 static write_status begin(database *db, uint64_t fence)
 {
     char text[NUMBER];
@@ -100,7 +100,7 @@ static write_status begin(database *db, uint64_t fence)
     return leads == 1 ? WRITE_OK : WRITE_NOT_LEADING;
 }
 
-/* Ends a transaction of which every statement came to `status`. */
+/* Ends a transaction, whose statements ended with `status`. */
 static write_status finish(database *db, write_status status)
 {
     if (status == WRITE_OK && !database_run(db, "COMMIT", NULL, NULL, NULL, NULL))
@@ -110,7 +110,7 @@ static write_status finish(database *db, write_status status)
     return status;
 }
 
-/* One that was given up is read once more from its beginning: its rows lose their marks then. */
+/* A place that was given up is read again from its beginning; then its rows lose their marks. */
 static bool add_place(database *db, const char *item, const char *sale, int segment)
 {
     char number[NUMBER];
@@ -152,7 +152,7 @@ static write_status move_on(database *db, const copied_part *place, const char *
     return changed == 1 ? WRITE_OK : WRITE_ELSEWHERE;
 }
 
-/* The item's sales before this one are asked once more. */
+/* Has the item's sales before this one asked once more. */
 static bool reopen_before(database *db, const copied_part *place, const char *unless)
 {
     char sql[512];
@@ -163,8 +163,8 @@ static bool reopen_before(database *db, const copied_part *place, const char *un
     return database_run(db, sql, PARAMS(place->item, place->sale), NULL, NULL, NULL);
 }
 
-/* What is behind the last order and move that Redis and the database both have is marked; what the
- * page has of it loses the mark. */
+/* Marks what is behind the last order and move that Redis and the database both have; what the page
+ * has of it loses the mark. */
 static bool mark_lost(database *db, const copied_part *place, const copy_page *page)
 {
     static const char *const forms[] = {
@@ -205,8 +205,8 @@ static bool count_lost(database *db, const copied_part *place, int64_t time_us, 
                         NULL);
 }
 
-/* An event that is there already was marked as lost, and is not. (A lost move of a sale that is
- * over may have been replaced by another under the same key.) */
+/* An event that the database already has was marked as lost, but is not lost. (In a sale that is
+ * over another move may have replaced a lost one under the same key.) */
 static bool insert(database *db, const copied_part *place, const copy_page *page)
 {
     static const char *const forms[] = {

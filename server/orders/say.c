@@ -11,7 +11,7 @@
 #define WAIT_FIRST_MS 100
 #define WAIT_MOST_MS  5000
 
-static bool at_progress; /* the cursor stands behind a line of progress */
+static bool at_progress; /* the cursor is behind a line of progress */
 
 void say(const char *format, ...)
 {

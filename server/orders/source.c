@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define INSTANCES_MAX 16
-#define RATE_TRIES    10 /* a second after each 429: it asks for more than an instance allows */
+#define RATE_TRIES    10 /* a second apart, after a 429: an instance allows fewer questions */
 #define CONNECT_MS    2000L
 #define ANSWER_MS     15000L
 #define BODY_MAX      (16 << 20) /* a page of 1,000 orders has 1 MB at most */
@@ -41,7 +41,7 @@ static size_t take(char *bytes, size_t size, size_t count, void *arg)
     return len;
 }
 
-/* False: not one to 16 URLs of HTTP. */
+/* False: these are not 1 to 16 HTTP URLs. */
 static bool read_urls(source *from, const char *urls)
 {
     bool fine = true;
@@ -106,7 +106,7 @@ void source_free(source *from)
     free(from);
 }
 
-/* Where there is nothing at the path is no instance, or one that is older. */
+/* If there is nothing at the path, this is no instance, or an older one. */
 /* A sale that is damaged, and over: no instance knows more of it. */
 static bool is_last_word(const answer *from)
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUSY_MS 5000 /* limit of the wait for another's write */
+#define BUSY_MS 5000 /* limit of the wait for another process's write */
 
 static void set_error(sqlite3 *file, char *err, size_t err_len)
 {

@@ -10,24 +10,24 @@
 #include "server/sale/admission.lua.h"
 #include "server/sale/sale_find.h"
 
-/* Every process looks four times a second, and knocks at a server that was away at least twice a
- * second: in a second each that can reach it has seen the new run. In a cluster an idle one hears
- * that another has taken over only when it asks for the slots, once a second. */
+/* Every process looks four times a second, and tries to connect to a server that was away at least
+ * twice a second. So within a second each that can reach the server has seen the new run. In a
+ * cluster an idle process notices a takeover only when it asks for the slots, once a second. */
 #define OBJECT_MS         1000
 #define OBJECT_CLUSTER_MS 2000
 #define OBJECT_MOST_MS    30000
 
-#define OBJECTION_MS      2500 /* for so long an objection stands that is not repeated */
+#define OBJECTION_MS      2500 /* how long an objection stands unless it is repeated */
 #define REPEAT_MS         500
 #define ASK_MS            1000 /* for one answer */
 
-/* Objecting makes a sale safe, so it is not refused for want of memory. */
+/* Objecting makes a sale safe, so a full Redis does not refuse it. */
 static dlock_script say_script = DLOCK_SCRIPT("admission", "#!lua flags=allow-oom\n" ADMISSION_LUA);
 
 /* ---- what is said among the processes -------------------------------------------------------- */
 
 typedef struct others {
-    int64_t objections; /* with this process's own */
+    int64_t objections; /* this process's own included */
     bool admitted;      /* one of them has admitted this run */
 } others;
 
@@ -84,7 +84,7 @@ static void waits(const admission *a, const char *why, const char *item)
     LOG_SOME(LOG_INFO, "admission_waits", "run", a->seen, "detail", why, "item", item, NULL);
 }
 
-/* As long as this process has not compared, at most OBJECT_MOST_MS. False: not answered. */
+/* Objects until this process has compared, OBJECT_MOST_MS at most. False: no answer. */
 static bool object(admission *a, fs_store *store)
 {
     others heard;
@@ -103,8 +103,8 @@ static bool object(admission *a, fs_store *store)
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* The sales that have keys on the server. One that can not be compared does not keep the others
- * from being halted. */
+/* Compares the sales that have keys on the server. If one cannot be compared, the others are halted
+ * nevertheless. */
 static bool compare_all(admission *a, fs_store *store, const fs_node *node, sale_table *sales)
 {
     int count;
@@ -138,8 +138,8 @@ static bool has_sales_on(const fs_node *node, sale_table *sales)
 
 /* ---- a look ---------------------------------------------------------------------------------- */
 
-/* What the run before had is all that is remembered: nothing more is asked of it, so that nothing
- * more comes to it. */
+/* From now on nothing more is sent to the run before, so what this process remembers of it is
+ * complete. */
 static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sales, const char *id)
 {
     bool first = server_run_is_first(&node->run) && !has_sales_on(node, sales);
@@ -158,7 +158,7 @@ static void begin(admission *a, fs_store *store, fs_node *node, sale_table *sale
                   "server", store_server_name(store, node), NULL);
 }
 
-/* Whether the data is there, which a server that is loading it compares with nothing. */
+/* Whether the data is there: while a server loads, there is nothing to compare. */
 static bool has_loaded(admission *a, const server_answer *answer)
 {
     if (answer->loading)
@@ -169,7 +169,7 @@ static bool has_loaded(admission *a, const server_answer *answer)
     return a->loaded;
 }
 
-/* Whether the others had their time, and none of them needs more. */
+/* Whether the other instances had time to object, and none of them objects. */
 static bool is_agreed(const admission *a, fs_store *store, const char *admit)
 {
     others heard;

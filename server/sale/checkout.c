@@ -43,8 +43,7 @@ static bool known_sold_out(fs_sale *sale)
     return seen != 0 && dlock_now().us - seen < SOLD_OUT_MS * 1000;
 }
 
-/* Refuses; but a retry hears of the order that it has, in whichever segment, or that it may have
- * one. */
+/* Refuses; but a retry is told of its order, in whichever segment, or that it may have one. */
 static void refuse(const open_sale *sale, const purchase *request, purchase_outcome why,
                    purchase_result *result)
 {
@@ -53,8 +52,8 @@ static void refuse(const open_sale *sale, const purchase *request, purchase_outc
         ledger_answer(sale->store, &sale->terms, request, LEDGER_LOOK, result);
 }
 
-/* Nothing was said to the thread that asked, as when the wait for a lock was ended by another one's
- * finding: then what the keeper was told is why. */
+/* If Redis told this thread nothing, as when another thread's finding ended the wait for a lock,
+ * the reason is what the keeper was told. */
 static void add_reason(fs_node *node, purchase_result *result)
 {
     store_complaint why;
@@ -95,8 +94,8 @@ static void confirm_told(const open_sale *sale, const purchase *request, purchas
         sale_saw_order(sale, &sale->keys[k], &result->order);
 }
 
-/* Whether the order that was met by a later attempt of this try is an earlier one's: not older than
- * the try, as far as Redis's clock is known. */
+/* Whether the order that a later attempt has met was made by an earlier attempt of this try: it is
+ * not older than the try, as far as Redis's clock is known. */
 static bool is_of_this_try(fs_node *node, const purchase *request, const purchase_result *result)
 {
     enum { CLOCK_ERROR_US = 5000 };
@@ -104,7 +103,7 @@ static bool is_of_this_try(fs_node *node, const purchase *request, const purchas
            result->order.time_us + CLOCK_ERROR_US >= node_redis_us(node, request->received);
 }
 
-/* Tries as often as another try can help. Whether one of them is in doubt. */
+/* Tries as often as another try can help. Returns whether one of them is in doubt. */
 static bool try_to_sell(fs_sale *sale, const purchase *request, purchase_result *result)
 {
     const open_sale *open = &sale->open_sale;
@@ -117,10 +116,10 @@ static bool try_to_sell(fs_sale *sale, const purchase *request, purchase_result 
     return doubt;
 }
 
-/* A refusal that passes by may hide an order: a Redis that takes no writes, being full or a
- * replica, tells of it, and so does one whose lock was not acquired in time. "Sold out" from a
- * strategy that writes in steps may be due to an earlier try, whose order is still on its way: the
- * request is made void where there is none. */
+/* A refusal that passes may hide an order. A Redis that takes no writes (full, or a replica) still
+ * tells of it, and so does one whose lock was not acquired in time. "Sold out" from a strategy that
+ * writes in steps may be due to an earlier try, whose order is still on its way. So the request is
+ * made void if it has no order. */
 static void look_behind_refusal(const open_sale *sale, const purchase *request, const fs_node *node,
                                 purchase_result *result)
 {
@@ -135,7 +134,7 @@ static void look_behind_refusal(const open_sale *sale, const purchase *request, 
         ledger_answer(sale->store, &sale->terms, request, LEDGER_VOID, result);
 }
 
-/* What a buyer who was not sold to is told. */
+/* Decides what to tell a buyer who bought nothing. */
 static void explain(const open_sale *sale, const purchase *request, bool doubt,
                     purchase_result *result)
 {
@@ -150,10 +149,10 @@ static void explain(const open_sale *sale, const purchase *request, bool doubt,
     add_reason(node, result);
 }
 
-/* Why nothing is tried. `node` has the sale's first keys. */
+/* Why not to try; BUY_SOLD: no reason. `node` has the sale's first keys. */
 static purchase_outcome find_obstacle(const open_sale *sale, fs_node *node, const purchase *request)
 {
-    /* of a sharded sale by segment, when it comes to one */
+    /* a sharded sale is checked segment by segment, later */
     purchase_outcome why = sale->strategy->sharded ? BUY_SOLD : sale_missing_promise(sale, 0, node);
     int64_t most_s = sale->terms.reserve_max_s;
     if (request->reserve_s > most_s)
@@ -162,11 +161,10 @@ static purchase_outcome find_obstacle(const open_sale *sale, fs_node *node, cons
         why = BUY_NO_ORDER;
     else if (why == BUY_SOLD && request->own_time &&
              request->not_after_us < node_redis_us(node, dlock_now()))
-        why = BUY_TOO_LATE; /* no lock is taken for it */
+        why = BUY_TOO_LATE; /* so it takes no lock */
     return why;
 }
 
-/* Sells, or says why not. */
 static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purchase_result *result)
 {
     const open_sale *open = &sale->open_sale;
@@ -179,7 +177,7 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
     if (why != BUY_SOLD) {
         refuse(open, request, why, result);
         if (result->outcome == why)
-            result->redis[0] = '\0'; /* what was said to this thread was no answer to this */
+            result->redis[0] = '\0'; /* what Redis told this thread was about something else */
         add_reason(node, result);
         return;
     }
@@ -196,8 +194,8 @@ static void sell_in(fs_sale *sale, fs_node *node, const purchase *request, purch
 
 /* ---- in the right sale ----------------------------------------------------------------------- */
 
-/* After "closed": makes sure that the next look finds what Redis says. True: it says that this sale
- * is in force, and whole. */
+/* After "closed": makes the next look find what Redis says. True: it says that this sale is in
+ * force, and whole. */
 static bool look_for_next_sale(sale_table *table, const fs_sale *closed, dlock_time deadline)
 {
     fs_sale *now;
@@ -251,7 +249,7 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
     if (status == SALE_OK && !strategy_find(other.strategy))
         status = SALE_UNREADABLE;
     if (status == SALE_OK && strcmp(wanted, now->terms.id) > 0)
-        return false; /* the next sale, not in force here yet */
+        return false; /* the next sale is not in force here yet */
     if (status == SALE_UNAVAILABLE)
         purchase_answer(&ret->result, BUY_UNAVAILABLE);
     else if (status != SALE_OK && status != SALE_NONE) /* it may have an order */
@@ -276,8 +274,8 @@ static bool ask_wanted(const open_sale *now, const char *wanted, const purchase 
     return true;
 }
 
-/* After an answer that says that Redis has not what it had: is the sale halted, or has it gone on
- * with what there is? False: look again. */
+/* Redis has answered that data are missing: is the sale halted, or does it go on? False: look
+ * again. */
 static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *request,
                               purchase_result *result)
 {
@@ -297,7 +295,7 @@ static bool look_into_trouble(sale_table *table, fs_sale *sale, const purchase *
     return same;
 }
 
-/* Buys in this sale, as far as it is the one to buy in. False: look again which one is. */
+/* Buys in this sale, if it is the right one. False: look again which one is. */
 static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchase *request,
                    checkout_answer *ret)
 {
@@ -328,7 +326,7 @@ static bool buy_in(sale_table *table, fs_sale *sale, const char *wanted, purchas
     return ret->result.outcome != BUY_CLOSED;
 }
 
-/* The sale is closed, and yet in force since `*since`, .us 0 = it was not. True: for too long. */
+/* Whether the sale is closed, and yet in force, for too long: since *since (.us 0 = it was not). */
 static bool contradicts_itself(bool in_force, dlock_time *since)
 {
     if (!in_force)

@@ -17,22 +17,22 @@
 #include "server/store/replicas.h"
 
 #define LOOK_MS      250
-#define LOOK_MOST_MS 1000 /* for the answers to one look */
-#define CONNECT_MS   200  /* after a run of the server was admitted */
-#define CHECKS       64 /* sales compared at a look: of so many each one, of more one after another */
-#define PROBE_TAGS   20000 /* tried until one is found that is the server's */
+#define LOOK_MOST_MS 1000  /* for the answers to one look */
+#define CONNECT_MS   200   /* after a run of the server was admitted */
+#define CHECKS       64    /* sales compared per look; if there are more, in turn */
+#define PROBE_TAGS   20000 /* tags tried to find one of the server's */
 
-/* One server as the keeper has it. Its settings are asked for on another connection than whether it
- * takes writes: it answers the first whatever is paused. */
+/* One server. Its settings and its writes are checked on two connections, because it answers about
+ * its settings even while writes are paused. */
 typedef struct kept_node {
     fs_store *store;   /* (borrowed) */
     sale_table *sales; /* (borrowed) */
     fs_node *node;     /* (borrowed) */
     ticker *pulse;
-    bool serves; /* when the pulse was last felt */
+    bool serves; /* at the last pulse */
     admission admission;
     write_probe probe;      /* of the pulse */
-    char probe_key[32];     /* that is routed to the server, as far as one was found */
+    char probe_key[32];     /* routed to the server, if one was found */
     dlock_redis_conn *conn; /* of the looks; NULL: none as yet */
     bool logged[TROUBLES];
     atomic_bool warned;        /* of a policy that may evict, and is allowed to */
@@ -40,7 +40,6 @@ typedef struct kept_node {
     atomic_bool warned_denied; /* of a right that is missing to hear who could be promoted */
 } kept_node;
 
-/* What the sales here ask of a server. */
 typedef struct wishes {
     bool disk;
     int replicas; /* the most */
@@ -59,7 +58,7 @@ struct keeper {
 
 /* ---- what the log says of a server ----------------------------------------------------------- */
 
-/* A line when the trouble begins, and one when it is over. */
+/* Logs when the trouble begins, and when it is over. */
 static void log_trouble(kept_node *n, store_trouble trouble)
 {
     static const char *const events[TROUBLES][2] = {
@@ -83,7 +82,7 @@ static void log_trouble(kept_node *n, store_trouble trouble)
         log_event(LOG_INFO, events[trouble][0], "server", server, NULL);
 }
 
-/* Said once, when it begins. */
+/* Logs a warning once, when it begins. */
 static void warn(const kept_node *n, atomic_bool *warned, bool found, const char *event,
                  const char *detail)
 {
@@ -121,8 +120,8 @@ static void see_wishes(void *arg, fs_sale *sale)
         all->replicas = terms->min_replicas;
 }
 
-/* Whether the server is one to sell from, by its settings. What it does not answer stays as it was;
- * when it answers nothing, the pulse says so. False: not answered. */
+/* Checks the server's settings. What it does not answer stays as it was; if it answers nothing, the
+ * pulse says so. False: no answer. */
 static bool check_settings(kept_node *n, dlock_redis_conn *conn, const wishes *all)
 {
     server_check check;
@@ -143,7 +142,7 @@ static bool check_settings(kept_node *n, dlock_redis_conn *conn, const wishes *a
     return true;
 }
 
-/* A key that is the server's; if none is found, one that is not, of which it says so. */
+/* Finds a key of the server. If it finds none, the key is another server's, as Redis will say. */
 static void find_probe_key(kept_node *n)
 {
     char *key = n->probe_key;
@@ -166,8 +165,8 @@ static void probe_writes(kept_node *n)
 
 /* ---- the pulse ------------------------------------------------------------------------------- */
 
-/* A connection that was refused as another run's holds the next ones back for a moment. What the
- * run that was admitted keeps is asked before anything is sold from it. */
+/* A connection that was refused for its run holds the next ones back for a moment. Before anything
+ * is sold from the admitted run, its settings are asked for. */
 static void connect_again(kept_node *n)
 {
     fs_node *node = n->node;
@@ -183,8 +182,8 @@ static void connect_again(kept_node *n)
     node_sync_clock(node, redis);
 }
 
-/* A server of a cluster that serves no keys any more. If it comes back, it may know less than the
- * one that served them meanwhile, in the same run. */
+/* A server of a cluster serves no keys any more. If it comes back in the same run, it may know less
+ * than the one that served them meanwhile. */
 static void leave(kept_node *n)
 {
     if (!n->serves)
@@ -215,11 +214,11 @@ static void feel_pulse(void *arg)
         connect_again(n);
     if (node_reachable(n->node))
         probe_writes(n);
-    if (n->admission.seen[0] == '\0') /* otherwise it does answer, and is being compared */
+    if (n->admission.seen[0] == '\0') /* otherwise it answers, and is being compared */
         log_trouble(n, TROUBLE_SILENT);
 }
 
-/* No server is known, as of a cluster whose nodes refuse our password: why not is noted. */
+/* No server is known, as of a cluster whose nodes refuse our password: notes why. */
 static void ask_for_servers(keeper *k)
 {
     char answer[256];
@@ -283,7 +282,7 @@ static bool look_at_servers(keeper *k)
     return told;
 }
 
-/* All whose tag is the server's, in one go. `found` is to work with. */
+/* Looks at all sales whose tag is the server's, in one go. `found` is work space. */
 static bool look_at_sales_on(kept_node *n, const sale_pointer *known, int count,
                              sale_pointer *found)
 {
@@ -342,7 +341,7 @@ static bool look_at_memory(keeper *k)
     return all;
 }
 
-/* What tells nothing is not looked at further this time. */
+/* A server without an answer is not asked further in this look. */
 static void look_around(void *arg)
 {
     keeper *k = arg;

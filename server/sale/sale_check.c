@@ -33,9 +33,8 @@ static void remember_numbers(const open_sale *sale, const sale_seen *seen)
 /* ---- halting --------------------------------------------------------------------------------- */
 
 /* Halts one tag, or adds to its halt the orders that are known here to be lost (`seen->lost`).
- * `found` in other tags. *ret is the halt that stands there then. False also when something
- * has changed since it was looked at: what is known here is in no halt then, and has to be added
- * after another look. */
+ * `found` orders are in other tags. *ret is the halt there. False also if something has changed
+ * since the look: then the losses known here are in no halt yet, and another look must add them. */
 static bool halt_tag(const open_sale *sale, int segment, const halt_reason *seen, const char *why,
                      int64_t found, sale_halt *ret)
 {
@@ -53,8 +52,8 @@ static bool halt_tag(const open_sale *sale, int segment, const halt_reason *seen
            sale_look_is_halt(terms, now, ret);
 }
 
-/* A segment whose pointer is no text sells nothing, and is left as it is. `ret` is told what the
- * item's own halt is to count. */
+/* A segment whose pointer is no text sells nothing, and is left as it is. `ret` gets what the
+ * item's own halt must count. */
 static bool halt_segment(const open_sale *sale, int k, const stock_seen *stock, const char *why,
                          dlock_args *ret, int64_t *ret_found)
 {
@@ -75,8 +74,7 @@ static bool halt_segment(const open_sale *sale, int k, const stock_seen *stock, 
     return good;
 }
 
-/* The segments, then the item itself. With `foreign` orders are lost of another sale, too, of which
- * that id is the name. */
+/* Halts the segments, then the item itself. With `foreign`, orders of that sale are lost too. */
 static void halt_all(const open_sale *sale, const sale_seen *seen, const char *why,
                      const sale_gone *foreign, sale_checked *ret)
 {
@@ -143,8 +141,8 @@ static int64_t lost_in(const open_sale *sale, const sale_seen *seen, int k)
     return known_ledger_lost(&sale->known[k], &seen->stock[k].ledger, NULL);
 }
 
-/* A halt that stands already is left alone unless more is known here, or in its segments, of which
- * several processes have each halted some: the segments may just be being lifted. */
+/* An existing halt is left alone, because its segments may be lifted just now; unless this process
+ * or the segments know of more losses (several processes may have halted some segments each). */
 static bool judge_halt(const open_sale *sale, const sale_seen *seen, sale_checked *ret)
 {
     sale_halt part;

@@ -8,11 +8,11 @@
 #include "server/sale/sale_start.h"
 #include "server/store/items.h"
 
-#define LISTING_MS 250 /* for a server that none of those who wait for the sale may need */
+#define LISTING_MS 250 /* for a server that the waiting buyers may not need */
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
-/* With `now` that sale takes the item's place. */
+/* With `now`, that sale becomes the item's. */
 static sale_status conclude(sale_table *table, const char *item, fs_sale *now,
                             const sale_checked *checked)
 {
@@ -34,8 +34,8 @@ static sale_status remember_halt(sale_table *table, const char *item, const sale
     return SALE_HALTED;
 }
 
-/* A sale that is not the one to come after the one remembered, or by whose start orders of that one
- * were lost: it is halted before anybody here has sold in it. */
+/* A sale that does not follow the remembered one, or whose start has lost orders of that: it is
+ * halted before anybody here sells in it. */
 static sale_status take_up_foreign(sale_table *table, fs_sale *now, const open_sale *remembered,
                                    int64_t lost, dlock_time deadline)
 {
@@ -65,7 +65,7 @@ static void log_in_force(const fs_store *store, const sale_terms *terms)
             NULL);
 }
 
-/* The item's sale is for another program, or damaged: which of the two, `status` tells. */
+/* The item's sale is for another program, or damaged, as `status` says. */
 static void not_opened(sale_table *table, const char *item, const char *id, sale_status status,
                        const char *err)
 {
@@ -86,7 +86,7 @@ static sale_status load(sale_table *table, const char *item, const char *id, boo
     sale_status status =
         fs_sale_open(sale_table_store(table), item, id, deadline, &now, err, sizeof(err));
     if (status != SALE_OK) {
-        if (!halted) /* otherwise the halt is what is said of it */
+        if (!halted) /* otherwise the halt is reported */
             not_opened(table, item, id, status, err);
         return status;
     }
@@ -127,8 +127,8 @@ static sale_status load_halted(sale_table *table, const char *item, const sale_h
                                                                : status;
 }
 
-/* There is no pointer, but there was a sale: `halt` names it. It is halted as it is taken up; or,
- * if it can not be, here. */
+/* There is no pointer, but there was a sale, which `halt` names. It is halted when it is taken up;
+ * if that fails, here. */
 static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *halt,
                                 dlock_time deadline)
 {
@@ -143,8 +143,8 @@ static sale_status take_up_lost(sale_table *table, const char *item, sale_halt *
     return remember_halt(table, item, halt);
 }
 
-/* Nothing is remembered of the item, but perhaps a halt. The latest sale is asked for first: one
- * that is being started just now writes both at once. */
+/* Nothing is remembered of the item, except perhaps a halt. Asks for the latest sale first, because
+ * a start writes both at once. */
 static sale_status find_out(sale_table *table, const char *item, dlock_time deadline)
 {
     fs_store *store = sale_table_store(table);
@@ -152,7 +152,7 @@ static sale_status find_out(sale_table *table, const char *item, dlock_time dead
     sale_halt halt = {.why = HALT_LOST, .instance = "-"};
     bool lost = sale_table_halt(table, item, &halt);
     sale_status status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
-    if (status == SALE_NONE) { /* mostly there is a sale, so this is asked when there is none */
+    if (status == SALE_NONE) { /* asked only now, because mostly there is a sale */
         lost = lost || halt_latest(store, item, deadline, halt.sale);
         status = terms_in_force(store, item, SEGMENT_NONE, deadline, &found);
     }

@@ -73,9 +73,9 @@ static bool see_stock(const open_sale *sale, int k, dlock_time deadline, stock_s
     sale_halt halt;
     fs_node *node = sale_node(sale, k);
     server_run_name(&node->run, ret->run);
-    if (atomic_load(&node->is_replica)) /* nothing is written under what is known, or comes of it */
+    if (atomic_load(&node->is_replica)) /* then nothing is written from what is known */
         ret->run[0] = '\0';
-    known_ledger_mark(&sale->known[k], ret->run); /* what is sold from now on is more */
+    known_ledger_mark(&sale->known[k], ret->run); /* what is sold from now on comes on top */
     dlock_args_init(&args);
     int keys = terms_put_keys(&args, &sale->keys[k]) + 1;
     dlock_args_text(&args, sale->keys[k].lost);
@@ -114,7 +114,7 @@ static bool see(const open_sale *sale, dlock_time deadline, sale_seen *ret)
         freeReplyObject(ret->reply);
         good = see_item(sale, deadline, ret);
     }
-    if (good && sale->terms.segments == 0) { /* the same tag: as it stood beside the stock */
+    if (good && sale->terms.segments == 0) { /* the same tag: as read with the stock */
         memcpy(ret->pointer, ret->stock[0].pointer, sizeof(ret->pointer));
         ret->epochs = ret->stock[0].ledger.epochs;
     }
@@ -131,7 +131,7 @@ void sale_look_free(sale_seen *seen)
     free(seen);
 }
 
-/* It is too large for the stack of a buyer's thread. */
+/* Allocated: it is too large for the stack of a buyer's thread. */
 sale_seen *sale_look(const open_sale *sale, dlock_time deadline)
 {
     sale_seen *seen = calloc(1, sizeof(*seen));

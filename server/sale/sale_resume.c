@@ -8,7 +8,7 @@
 #include "server/sale/sale_start.h"
 #include "server/store/ledger.h"
 
-/* What stands under a tag, of this sale alone; NULL = of whichever. */
+/* The halt under a tag, of this sale only; NULL = of any sale. */
 static resume_status read_halt(fs_store *store, const char *item, int segment, const char *sale,
                                dlock_time deadline, sale_current *ret)
 {
@@ -20,8 +20,8 @@ static resume_status read_halt(fs_store *store, const char *item, int segment, c
     return status == SALE_HALTED ? RESUME_OK : RESUME_NOT_HALTED;
 }
 
-/* Lifts the segments' halts, which together tell of no more lost orders than the item's: that is
- * what the admin was told. */
+/* Lifts the segments' halts. Together they must have no more lost orders than the item's halt,
+ * which the admin was told. */
 static resume_status lift_segments(fs_store *store, const sale_terms *terms, const sale_halt *item,
                                    dlock_time deadline)
 {
@@ -33,7 +33,7 @@ static resume_status lift_segments(fs_store *store, const sale_terms *terms, con
     for (int k = 0; status == RESUME_OK && k < terms->segments; k++) {
         status = read_halt(store, terms->item, k, terms->id, deadline, &found[k]);
         lost += halt_lost_orders(&found[k].halt);
-        if (status == RESUME_NOT_HALTED) /* it was lifted by one who was interrupted */
+        if (status == RESUME_NOT_HALTED) /* an interrupted resume has lifted it */
             status = RESUME_OK;
     }
     if (status == RESUME_OK && lost > halt_lost_orders(item)) /* an instance is about to add it */
@@ -74,7 +74,7 @@ resume_status sale_resume(fs_store *store, const char *item, const char *sale, i
         status = lift_segments(store, &terms, halt, deadline);
     if (status == RESUME_OK)
         status = halt_lift(store, item, SEGMENT_NONE, found.text, sale, deadline);
-    /* who had looked at a segment before it was lifted may have halted it since */
+    /* a process that looked at a segment before it was lifted may have halted it since */
     for (int k = 0; status == RESUME_OK && k < terms.segments; k++)
         if (read_halt(store, item, k, sale, deadline, &found) != RESUME_NOT_HALTED)
             status = RESUME_UNAVAILABLE;

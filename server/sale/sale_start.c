@@ -18,15 +18,14 @@
 #include "server/store/purchase.h"
 #include "server/store/replicas.h"
 
-#define TRIES 5 /* of starters that come in each other's way */
+#define TRIES 5 /* of starters that interfere with each other */
 
 static dlock_script start = DLOCK_SCRIPT("start", "#!lua\n" SALE_START_LUA);
 static dlock_script started = DLOCK_SCRIPT("segments_started", "#!lua\n" SEGMENTS_STARTED_LUA);
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-/* Whether the one that has the key is one to sell from on these terms. The keeper goes on looking
- * while it sells. */
+/* Whether the key's server may sell on these terms. Later the keeper checks that. */
 static start_status check_server(fs_store *store, const char *key, const sale_terms *terms,
                                  dlock_time deadline, char *err, size_t err_len)
 {
@@ -56,7 +55,7 @@ static start_status check_server(fs_store *store, const char *key, const sale_te
     return found == TROUBLE_MAY_EVICT ? START_MAY_EVICT : START_REFUSED;
 }
 
-/* The item's own server, and those of the segments: each once. */
+/* Checks the item's server and those of the segments, each once. */
 static start_status check_servers(fs_store *store, const sale_terms *terms, dlock_time deadline,
                                   char *err, size_t err_len)
 {
@@ -98,8 +97,8 @@ static start_status call_start(fs_store *store, int keys, dlock_args *args, int 
     return status;
 }
 
-/* Starts the terms' sale in one tag, after what stands there. `units` < 0: no stock here. What
- * stands there then goes into `in_force`. START_OK, _HALTED, _UNAVAILABLE, _UNKNOWN. */
+/* Starts the terms' sale in one tag, after what is there. `units` < 0: no stock here. `in_force`
+ * gets what is there then. START_OK, _HALTED, _UNAVAILABLE, _UNKNOWN. */
 static start_status start_tag(fs_store *store, const sale_terms *terms, int segment,
                               const sale_current *follows, int64_t units, dlock_time deadline,
                               char in_force[POINTER_MAX + 1])
@@ -130,10 +129,9 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
 
 /* ---- a sale ---------------------------------------------------------------------------------- */
 
-/* SALE_OK also when the segment has this sale, or a later one, already. What is there of a
- * replicated sale is written once more, because its writer may not have reached the replicas.
- * Two sales that are taken up at the same time meet here: the later one goes on until it is the one
- * that stands. */
+/* SALE_OK also if the segment already has this sale, or a later one. A replicated sale is written
+ * once more, because its writer may not have reached the replicas. If two sales are taken up at the
+ * same time, the later one goes on until it is in force. */
 static sale_status start_segment(fs_store *store, const sale_terms *terms, int k,
                                  dlock_time deadline)
 {
@@ -163,7 +161,7 @@ static int most_segments(const sale_terms *terms)
     return terms->segments > terms->previous_segments ? terms->segments : terms->previous_segments;
 }
 
-/* In a replicated sale its terms are on the replicas, too, before anything is sold. */
+/* A replicated sale sells nothing before its terms are on the replicas too. */
 static sale_status note_started(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
     sale_keys keys;
@@ -183,9 +181,9 @@ static sale_status note_started(fs_store *store, const sale_terms *terms, dlock_
     return status;
 }
 
-/* Also ends whichever sale there is in the segments that any sale before had: those in between may
- * never have been taken up by anybody. Where nothing can be read, nothing can be sold. Who comes
- * late finds this sale, or a later one: ids rise. */
+/* Also ends any sale in the segments of all earlier sales, because nobody may have taken up those
+ * in between. Where nothing can be read, nothing can be sold. A late process finds this sale, or a
+ * later one: ids rise. */
 sale_status sale_start_segments(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
     sale_status status = SALE_OK;
@@ -209,8 +207,8 @@ static void make_id(fs_store *store, sale_terms *terms)
              (unsigned long long)(now > previous ? now : previous + 1));
 }
 
-/* Lets the terms follow the sale that was found, whose own terms say which segments are to be
- * closed. Where they can not be read, as many as there may be. */
+/* Makes the terms follow the sale that was found, whose own terms say which segments to close. If
+ * they cannot be read, all possible ones. */
 static start_status follow(fs_store *store, const char *id, dlock_time deadline, sale_terms *terms)
 {
     sale_terms previous;
@@ -220,7 +218,7 @@ static start_status follow(fs_store *store, const char *id, dlock_time deadline,
     return found == SALE_UNAVAILABLE ? START_UNAVAILABLE : START_OK;
 }
 
-/* Lets the terms follow what stands in the item's place. START_OK, or why it can not be started. */
+/* Makes the terms follow the item's current sale. START_OK, or why the sale cannot be started. */
 static start_status follow_current(fs_store *store, sale_terms *terms, bool only_if_none,
                                    dlock_time deadline, sale_current *found)
 {

@@ -89,7 +89,7 @@ static int64_t started_us(const sale_terms *terms)
     return strtoll(terms->id, NULL, 16);
 }
 
-/* Whether there was a sale before, which this one ended, that is kept still. */
+/* Whether the sale that this one ended is still kept. */
 static bool keeps_previous(const sale_terms *terms, fs_store *store)
 {
     int64_t now_us = node_redis_us(terms_node(store, terms->item), dlock_now());
@@ -111,9 +111,9 @@ sale_status fs_sale_descends(const fs_sale *sale, const sale_terms *remembered, 
         sale_status status = terms_read(store, at.item, at.previous, deadline, &before, NULL, 0);
         if (status == SALE_UNAVAILABLE)
             return status;
-        if (status == SALE_UNREADABLE) /* its program has seen to what it follows */
+        if (status == SALE_UNREADABLE) /* its program has closed what it follows */
             return SALE_OK;
-        if (status != SALE_OK) /* no wonder, if it is not kept any more */
+        if (status != SALE_OK) /* expected if it is no longer kept */
             return keeps_previous(&at, store) ? SALE_NONE : SALE_OK;
         at = before;
     }
@@ -197,7 +197,7 @@ static bool is_same_halt(const sale_halt *a, const sale_halt *b)
            a->found == b->found;
 }
 
-/* Under `lock`. Whether that is news for the log. */
+/* Under `lock`. Returns whether to log it. */
 static bool change(item_state *state, const sale_news *news)
 {
     sale_state before = (sale_state)atomic_load(&state->is);
@@ -310,7 +310,7 @@ sale_pointer *sale_table_pointers(sale_table *table, int *ret_count)
                 pointer->status = SALE_HALTED;
                 memcpy(pointer->id, entry->state.halt.sale, sizeof(pointer->id));
             } else if (entry->current && state != STATE_OPEN) {
-                pointer->status = SALE_DAMAGED; /* looked at again as soon as the pointer is not */
+                pointer->status = SALE_DAMAGED; /* checked again once the pointer is not damaged */
             }
         }
     }

@@ -10,7 +10,7 @@
 #include "server/store/begin.lua.h"
 #include "server/store/epoch.lua.h"
 
-/* It makes a sale safe, so it is not refused for want of memory. */
+/* Beginning an epoch makes a sale safe, so a full Redis does not refuse it. */
 static dlock_script begin = DLOCK_SCRIPT("epoch", "#!lua flags=allow-oom\n" BEGIN_LUA EPOCH_LUA);
 
 /* As strict as the scripts are, so that both find the same damage. */

@@ -16,7 +16,7 @@
 #include "server/store/ledger.h"
 #include "server/store/state.lua.h"
 
-#define WINDOW 1000 /* events that are gone back at once where two histories differ */
+#define WINDOW 1000 /* events to go back at once if two histories differ */
 
 static dlock_script feed = DLOCK_SCRIPT("feed", "#!lua flags=no-writes\n" STATE_LUA FEED_LUA);
 
@@ -50,7 +50,7 @@ static redisReply *ask(const feed_question *question, const feed_position *after
     return store_read_script(question->store, question->deadline, &feed, keys, &args, is_feed);
 }
 
-/* So many entries of a list behind the first ones. NULL: Redis did not answer. */
+/* `count` entries of a list, behind the first ones. NULL: Redis did not answer. */
 static redisReply *read_list(const feed_question *question, const char *key, int64_t first,
                              int64_t count)
 {
@@ -110,7 +110,7 @@ static int64_t window_before(int64_t number)
     return number > WINDOW ? number - WINDOW : 0;
 }
 
-/* The number itself if the ledger has it in this epoch, else a smaller one. */
+/* The place's number if the ledger has it in this epoch; otherwise a smaller one. */
 static int64_t agreed_order(const char *epochs, int64_t orders, const feed_place *place)
 {
     epoch_row row;
@@ -146,7 +146,8 @@ static bool search_move(const feed_question *question, int64_t moves, const feed
     return reply;
 }
 
-/* FEED_OK: the ledger has what the asker has. FEED_REWOUND, and the numbers; _UNAVAILABLE. */
+/* FEED_OK: the ledger has what the reader has. FEED_REWOUND: it has less; sets the numbers.
+ * FEED_UNAVAILABLE. */
 static feed_status compare(const feed_question *question, const feed_position *after,
                            const redisReply *reply, feed_page *ret)
 {
@@ -166,7 +167,7 @@ static feed_status compare(const feed_question *question, const feed_position *a
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* An entry of the ledger is "<request>" or "<request> reserved": leaves the request alone in it. */
+/* An entry of the ledger is "<request>" or "<request> reserved": leaves only the request. */
 static bool cut_request(redisReply *entry)
 {
     size_t len = strcspn(entry->str, " ");
@@ -181,7 +182,7 @@ static bool is_reserved(const redisReply *entry)
     return entry->str[0] != '\0' && entry->len > strlen(entry->str);
 }
 
-/* The records of so many entries. NULL: Redis did not answer. */
+/* The records of the entries. NULL: Redis did not answer. */
 static redisReply *read_records(const feed_question *question, const char *key,
                                 redisReply *const *entries, size_t count)
 {
@@ -195,7 +196,7 @@ static redisReply *read_records(const feed_question *question, const char *key,
     return NULL;
 }
 
-/* False: a record is not that of its place. */
+/* False: a record does not belong to its place. */
 static bool tell_records(const redisReply *entries, const redisReply *records, const char *epochs,
                          const feed_reader *reader, feed_page *page)
 {
@@ -219,9 +220,9 @@ static bool tell_records(const redisReply *entries, const redisReply *records, c
     return true;
 }
 
-/* Those that there were when the script looked, and no later ones: a move of theirs would not be
- * known. What has changed since is only what became of them; or Redis has forgotten some just now,
- * which is damage until it is looked at. */
+/* Tells only orders that the script has counted: moves of later ones would not be known. Since then
+ * only their state can have changed; or Redis has just lost some, which counts as damage until
+ * somebody looks. */
 static feed_status tell_orders(const feed_question *question, int limit, const char *epochs,
                                const feed_reader *reader, feed_page *page)
 {
@@ -274,7 +275,7 @@ static bool read_move(const redisReply *entry, feed_move *ret)
     return whole && text == end && strlen(ret->place.epoch) == EPOCH_LEN;
 }
 
-/* Without a reader none was asked for. */
+/* Without a reader the question asked for none. */
 static bool tell_moves(const redisReply *moved, const feed_reader *reader, feed_page *page)
 {
     for (size_t i = page->end.moves.number > 0; i < moved->elements; i++) {
@@ -303,8 +304,8 @@ sale_status feed_oldest(fs_store *store, const char *than, dlock_time deadline, 
     return status == SALE_UNAVAILABLE ? status : SALE_OK;
 }
 
-/* Once a later sale is in force under the segment's pointer, or halted, no order comes any more.
- * Which is the next is asked of that one, for this process may not have heard of it. */
+/* Once a later sale is in force or halted under the segment's pointer, no order comes any more.
+ * That sale tells which one is next, because this process may not know it. */
 static feed_status look_ahead(const feed_question *question, const char *pointer, feed_page *page)
 {
     char id[IDENT_MAX + 1];
@@ -323,7 +324,7 @@ static feed_status look_ahead(const feed_question *question, const char *pointer
         status = feed_oldest(question->store, terms->id, question->deadline, &later);
     if (status == SALE_UNAVAILABLE)
         return FEED_UNAVAILABLE;
-    if (status == SALE_OK) { /* else the later sale is gone, and its successor is unknown */
+    if (status == SALE_OK) { /* otherwise the later sale is gone, and the next one is unknown */
         memcpy(page->next_sale, later.id, sizeof(later.id));
         page->over = terms->reserve_max_s == 0;
     }
@@ -362,7 +363,7 @@ static feed_status ask_page(const feed_question *question, const feed_position *
     return status;
 }
 
-/* What may be told of a page, or of a position that is not there; see feed.h. */
+/* What may be told of a page, or of a position that the ledger lacks; see feed.h. */
 static feed_status to_tell(const feed_question *question, feed_status found, feed_page *page)
 {
     feed_page again;
@@ -374,7 +375,7 @@ static feed_status to_tell(const feed_question *question, feed_status found, fee
     if (now == FEED_REWOUND && found == FEED_REWOUND)
         *page = again;
     if (now == FEED_OK && found == FEED_OK && strcmp(again.next_sale, page->next_sale) != 0) {
-        page->over = false; /* that has changed meanwhile: another time */
+        page->over = false; /* it has changed meanwhile: a later page tells */
         page->next_sale[0] = '\0';
     }
     return now == found || now > FEED_UNCONFIRMED ? now : FEED_UNCONFIRMED;

@@ -12,7 +12,7 @@
 
 #define WRITE_MS 1000 /* for one tag */
 
-/* Halting makes a sale safe, so it is not refused for want of memory. */
+/* Halting makes a sale safe, so a full Redis does not refuse it. */
 static dlock_script halt_script = DLOCK_SCRIPT("halt", "#!lua flags=allow-oom\n" HALT_LUA);
 static dlock_script resume_script = DLOCK_SCRIPT("resume", "#!lua\n" BEGIN_LUA RESUME_LUA);
 
@@ -35,7 +35,7 @@ int64_t halt_lost_orders(const sale_halt *halt)
     return halt->known > halt->found ? halt->known - halt->found : 0;
 }
 
-/* The reply's text into `pointer`. False: not answered as it should be. */
+/* Copies the reply's text into `pointer`. False: there is no answer, or none that fits. */
 static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args *args,
                  dlock_time deadline, char pointer[POINTER_MAX + 1])
 {
@@ -47,7 +47,7 @@ static bool call(dlock_redis *redis, dlock_script *script, int keys, dlock_args 
     return reply;
 }
 
-/* The older sale, in force or halted, that stands under the tag of which `sale` is halted. */
+/* The older sale, in force or halted, under the tag where `sale` is halted. */
 static bool find_older(const char *pointer, const char *sale, char ret[IDENT_MAX + 1])
 {
     sale_halt before;

@@ -2,8 +2,8 @@
  * known_ledger.c - the known epochs, as a list that only grows.
  *
  * In an epoch this process knows the orders up to `kept`, which the ledger had at the last
- * comparison, and those after `accepted`, which it has seen since. The admin has accepted those in
- * between as lost. So after another loss each order is counted once:
+ * comparison, and those after `accepted`, which it has seen since. The admin has accepted the
+ * orders in between as lost. So each order is counted once, even after another loss:
  *
  *     first ......... kept |  accepted as lost  | accepted ......... number
  */
@@ -17,14 +17,14 @@
 struct known_epoch {
     known_epoch *next;
     char name[EPOCH_LEN + 1];
-    char *epochs;           /* the text of which it is the newest; NULL = it never was */
+    char *epochs;           /* the text in which it is the newest; NULL = there is none */
     int64_t first;          /* the order number that it begins with */
-    _Atomic int64_t number; /* the highest that was seen; below `first`: none */
-    int64_t marked;         /* the same, when it was marked */
-    int64_t kept;           /* the last one in the ledger that was adopted last */
-    int64_t accepted;       /* up to here the admin has accepted that they are lost; 0 = none are */
-    _Atomic int64_t moves;  /* the place of the last move that was seen; 0 = none was */
-    int64_t marked_moves;   /* the same, when it was marked */
+    _Atomic int64_t number; /* the highest number seen; below `first`: none */
+    int64_t marked;         /* `number` when it was marked */
+    int64_t kept;           /* the last one in the ledger at the last adoption */
+    int64_t accepted;       /* the admin has accepted losses up to here; 0 = none */
+    _Atomic int64_t moves;  /* the place of the last move seen; 0 = none */
+    int64_t marked_moves;   /* `moves` when it was marked */
 };
 
 static int64_t most(int64_t a, int64_t b)
@@ -102,7 +102,7 @@ int64_t known_ledger_orders(const known_ledger *known)
 
 /* ---- for who compares ------------------------------------------------------------------------ */
 
-/* Who has seen an order of an epoch knows that what came before it was there. */
+/* If this process has seen an order of an epoch, all earlier ones existed. */
 static void mark_before(const known_ledger *known, const known_epoch *later)
 {
     epoch_row row;
@@ -152,8 +152,8 @@ bool known_ledger_contradicts(const known_ledger *known, const char *epochs)
     return differs;
 }
 
-/* Up to which number the orders of this name have been accepted as lost, and noted; -1: they are
- * not noted at all. */
+/* Up to which number the admin has accepted orders of this epoch as lost, and up to which they are
+ * noted; -1: they are not noted. */
 static void read_lost(const redisReply *lost, const char *name, int64_t *accepted, int64_t *noted)
 {
     const char *words = lost ? store_field(lost, name) : "";
@@ -168,7 +168,7 @@ int64_t known_ledger_accepted(const redisReply *lost, const char *name)
     return accepted;
 }
 
-/* How many orders of this name are lost, of those behind `left` up to `last`. */
+/* How many orders of this epoch are lost, of those behind `left` up to `last`. */
 static int64_t count_lost(const seen_ledger *seen, const char *name, int64_t left, int64_t last,
                           dlock_args *ret)
 {
@@ -226,7 +226,7 @@ static void settle(known_epoch *epoch, const seen_ledger *seen)
         epoch->accepted = 0;
 }
 
-/* The moves that were marked are not missed any more; those that came since are seen again. */
+/* Forgets the moves that were marked, unless more have come since. */
 static void forget_moves(known_epoch *epoch)
 {
     atomic_compare_exchange_strong(&epoch->moves, &epoch->marked_moves, 0);

@@ -16,12 +16,12 @@
 #include "server/store/resolve.lua.h"
 #include "server/store/state.lua.h"
 
-/* Beyond the longest a request may be under way: clocks that differ, a reply that was late. */
+/* Added to the longest time of a request, for clocks that differ and late replies. */
 #define FINAL_MARGIN_MS 1000
 
-/* What questions without a time may cost; see ledger.h. A note is kept for so many times as long as
- * a request may be under way, and one more than the most takes the place of any. Fewer requests can
- * be void in a sale of many segments, as each has a mark in all of them. */
+/* Limits of questions without a time; see ledger.h. A note is kept for NOTE_REQUESTS times the
+ * longest time of a request. One above NOTES_MAX replaces any other. In a sale of many segments
+ * fewer requests can be void, because each has a mark in every segment. */
 #define NOTE_REQUESTS 10
 #define NOTES_MAX     30000
 #define VOIDS_MAX     60000
@@ -33,7 +33,7 @@ static dlock_script
     past = /* like `look`, but a server that must not decide refuses it; see ledger.h */
     DLOCK_SCRIPT("past", "#!lua flags=allow-oom\n" STATE_LUA RESERVED_LUA RESOLVE_LUA);
 static dlock_script resolve = DLOCK_SCRIPT("resolve", "#!lua\n" STATE_LUA RESERVED_LUA RESOLVE_LUA);
-static dlock_script confirm = /* a Redis that is full tells of what it has */
+static dlock_script confirm = /* a full Redis still tells what it has */
     DLOCK_SCRIPT("confirm", "#!lua flags=allow-oom\n" CONFIRM_LUA);
 static dlock_script ask = DLOCK_SCRIPT("ask", "#!lua\n" ASK_LUA);
 
@@ -50,8 +50,8 @@ typedef struct search {
 
 typedef ledger_status search_segment(const search *s, int k, fs_order *ret);
 
-/* Found in one of the segments, or the least sure of their answers. A server that did not answer is
- * not asked again; and where one segment took no mark the others need none. */
+/* LEDGER_FOUND if a segment has the order, otherwise the least sure of their answers. Does not ask
+ * a silent server again. If one segment took no mark, the others need none. */
 static ledger_status search_all(const search *s, search_segment *in_segment, ledger_entry *ret)
 {
     ledger_status all = LEDGER_NEVER;
@@ -113,7 +113,7 @@ static ledger_status ask_script(const search *s, int k, fs_order *ret)
 }
 
 /* LEDGER_PAST once the time is over: the asker's tries make no order after it. A Redis that takes
- * no writes tells of an order all the same. */
+ * no writes still tells of an order. */
 static ledger_status look_until(const search *s, int64_t not_after_us, ledger_entry *ret)
 {
     search dated = *s;
@@ -131,8 +131,8 @@ static ledger_status make_void(const search *s, bool asked, ledger_entry *ret)
     return search_all(&marking, ask_script, ret);
 }
 
-/* Whether every request that was under way at the first question has run out; notes the question
- * if it is the first. The notes are the sale's, not a segment's: they lie under the item's tag. */
+/* Whether every request that was under way at the first question has ended. Notes the question if
+ * it is the first. The notes are under the item's tag, one set for all segments. */
 static bool was_asked_before(const search *s)
 {
     sale_keys keys;
@@ -166,14 +166,13 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
 
 /* ---- what replicas have ---------------------------------------------------------------------- */
 
-/* Of what stands at one of these keys, for a request or by itself. */
 static bool confirm_key(fs_store *store, const sale_terms *terms, const sale_keys *keys,
                         const char *key, const char *request, dlock_time deadline)
 {
     dlock_args args;
     redisReply *reply = NULL;
     int needed = replicas_needed(store, terms, keys);
-    if (replicas_missing(store, terms, keys)) /* so there is no sense in waiting */
+    if (replicas_missing(store, terms, keys)) /* waiting would not help */
         return false;
     dlock_args_init(&args);
     store_put(&args, WORDS(key, request));
@@ -210,9 +209,9 @@ static bool is_confirmed(const search *s, int k, ledger_status found)
     return confirm_key(s->store, s->terms, &keys, keys.current, NULL, s->deadline);
 }
 
-/* What may be told of what was found: a failover may undo it in a replicated sale. A marker is in
- * every segment. Of a time or a sale that is over there is nothing to undo, but the server may have
- * been cut off, and another one have sold since: not if its replicas follow it still. */
+/* What may be told in a replicated sale, where a failover may undo what was found. A mark is in
+ * every segment. LEDGER_PAST and LEDGER_OVER have nothing to undo, but another server may have sold
+ * since, if this one was cut off. If its replicas still follow it, none has. */
 static ledger_status to_tell(const search *s, ledger_status found, const ledger_entry *entry)
 {
     if (s->terms->durability != DURABILITY_REPLICATED)
@@ -251,7 +250,7 @@ static purchase_outcome outcome_of(ledger_status status, purchase_outcome refusa
         return BUY_UNKNOWN;
     case LEDGER_NEVER:
         return settled ? refusal : BUY_VOID;
-    case LEDGER_OVER: /* or halted: of that this does not tell */
+    case LEDGER_OVER: /* or halted: this does not distinguish them */
         return for_good && !settled ? BUY_CLOSED : refusal;
     case LEDGER_NOT_YET:
         return settled ? BUY_UNKNOWN : refusal;
@@ -272,7 +271,7 @@ ledger_status ledger_answer(fs_store *store, const sale_terms *terms, const purc
         ledger_find(store, terms, request->request, how, request->deadline, &entry);
     purchase_outcome outcome = outcome_of(status, result->outcome, how == LEDGER_VOID);
     if (request->action !=
-        PURCHASE_BUY) /* of an order that there is not; in a sale that may be over */
+        PURCHASE_BUY) /* about an order that may not exist, in a sale that may be over */
         outcome = outcome == BUY_VOID     ? BUY_NO_ORDER
                   : outcome == BUY_CLOSED ? result->outcome
                                           : outcome;
@@ -290,7 +289,7 @@ static bool is_text_or_nil(const redisReply *reply)
     return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_NIL;
 }
 
-/* As ask_script() that only looks, with one command where there is no order. */
+/* As ask_script() that only looks, but with a single command if there is no order. */
 static ledger_status glance_in(const search *s, int k, fs_order *ret)
 {
     sale_keys keys;
@@ -319,8 +318,8 @@ ledger_status ledger_of_sale(sale_status status)
                                       : LEDGER_DAMAGED;
 }
 
-/* What the sale before has of the request. Up to LEDGER_NOT_YET: nothing, and no sale was before
- * that one. */
+/* What the sale before has of the request. LEDGER_NEVER to _NOT_YET: nothing, and there was no sale
+ * before that one. */
 static ledger_status glance_before(const search *now, search_segment *in_segment, ledger_entry *ret)
 {
     sale_terms before;
@@ -336,8 +335,8 @@ static ledger_status glance_before(const search *now, search_segment *in_segment
     return nothing && before.previous[0] != '\0' ? LEDGER_OLDER : found;
 }
 
-/* Nothing is declared void in the current sale that has its order in the one before, or may come to
- * have one; and nothing at all when that could not make the answer final. */
+/* A request is not declared void in the current sale if the sale before has its order, or may still
+ * get one; nor if that could not make the answer final. */
 ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const char *request,
                                  int64_t not_after_us, dlock_time deadline, ledger_entry *ret)
 {
@@ -357,5 +356,5 @@ ledger_status ledger_find_recent(fs_store *store, const sale_terms *terms, const
         now = to_tell(
             &s, not_after_us != 0 ? look_until(&s, not_after_us, ret) : make_void(&s, true, ret),
             ret);
-    return now == LEDGER_OVER ? LEDGER_NOT_YET : now; /* a newer one, unknown here as yet */
+    return now == LEDGER_OVER ? LEDGER_NOT_YET : now; /* a newer sale, unknown here so far */
 }

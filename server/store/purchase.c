@@ -92,7 +92,7 @@ void purchase_answer(purchase_result *result, purchase_outcome outcome)
         snprintf(result->redis, sizeof(result->redis), "%s", dlock_redis_said());
 }
 
-/* A refusal, by its first word, and who may hear it; "=" is an earlier record that can not be
+/* A refusal, by its first word, if this request can get it. "=" is an earlier record that cannot be
  * read. */
 static void answer_refusal(purchase_result *result, const char *answer, const purchase *asked)
 {
@@ -131,7 +131,7 @@ static void answer_refusal(purchase_result *result, const char *answer, const pu
         snprintf(result->redis, sizeof(result->redis), "%.*s", (int)word, answer);
 }
 
-/* The seconds that it was reserved for: the end is rounded up by less than one. */
+/* The seconds that it was reserved for. The end is rounded up by less than one second. */
 static int64_t reserved_for_s(const fs_order *order)
 {
     return order->expires_us > 0 ? (order->expires_us - order->time_us) / 1000000 : 0;
@@ -148,7 +148,7 @@ static void answer_settled(purchase_result *result, const purchase *asked)
         purchase_answer(result, done ? BUY_SOLD : BUY_NOT_OFFERED);
 }
 
-/* result->order is read: the buyer's, or another's under the same request id. */
+/* result->order has been read. It is the buyer's, or another's under the same request id. */
 static void answer_order(purchase_result *result, bool replayed, const purchase *asked)
 {
     const fs_order *order = &result->order;

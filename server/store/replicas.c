@@ -7,9 +7,8 @@
 
 #include "server/base/log.h"
 
-#define HEARD_MS 3000 /* what the sentinels said longer ago says nothing of the present */
+#define HEARD_MS 3000 /* older answers of the sentinels do not count */
 
-/* Of the server that has these keys. */
 static replica_set *set_of(fs_store *store, const sale_keys *keys)
 {
     return &store_node(store, keys->current)->health.replicas;
@@ -39,8 +38,8 @@ bool replicas_missing(fs_store *store, const sale_terms *terms, const sale_keys 
 
 /* ---- who could promote ----------------------------------------------------------------------- */
 
-/* By a majority of all sentinels, not only of those that answer: the others may hold an election of
- * their own. One is enough to say that it might promote a replica. */
+/* A majority of all sentinels must agree, not only of those that answer, because the others may
+ * hold an election. But one is enough to say that it might promote a replica. */
 static void claim(const dlock_replicas *told, bool sure, replica_claims *ret)
 {
     for (int i = 0; i < told->count; i++) {
@@ -57,7 +56,7 @@ static void claim(const dlock_replicas *told, bool sure, replica_claims *ret)
     }
 }
 
-/* Nothing is written where there are none. */
+/* Writes nothing if there are no sentinels. */
 static void ask_sentinels(fs_store *store, replica_claims *ret, char denied[RIGHT_LEN])
 {
     dlock_replicas told;
@@ -90,7 +89,7 @@ static void log_changes(const fs_store *store, const fs_node *node, const replic
     }
 }
 
-/* Names those that are missing, unless it is already known that a wait for them is not allowed. */
+/* Names the missing replicas, unless the check already says that WAIT is not allowed. */
 static void name_missing(replica_set *set, server_check *check)
 {
     char names[180], before[256];
@@ -111,7 +110,7 @@ static void name_missing(replica_set *set, server_check *check)
     check->found[TROUBLE_NO_REPLICAS] = true;
 }
 
-/* Takes what the server said of its replicas, and what the sentinels say of them, into the set. */
+/* Updates the set with what the server and the sentinels say of the replicas. */
 static void note(fs_store *store, fs_node *node, server_check *check)
 {
     replica_changes changes;

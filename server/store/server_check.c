@@ -13,13 +13,13 @@
 
 enum { VALUE_MAX = 32 };
 
-#define PROBE_SEND_MS 1000 /* for a connection, and for what there is to read */
-#define PROBE_WAIT_MS 50   /* at each look: a server that takes writes answers by then mostly */
+#define PROBE_SEND_MS 1000 /* limit for connecting, and for reading what has arrived */
+#define PROBE_WAIT_MS 50   /* per look: a server that takes writes mostly answers by then */
 
 static dlock_script script = DLOCK_SCRIPT("probe", "#!lua\n" PROBE_LUA);
 
-/* What this user may; a Redis before 7 does not say, and is tried. Rather than to try everywhere:
- * Redis would log each refusal. */
+/* The user's rights. They are asked for, because Redis logs each refusal. A Redis before 7 does not
+ * tell, so it is tried. */
 enum { MAY_CONFIG_GET = 1, MAY_WAIT = 2, MAY_ROLE = 4, MAY_CLUSTER_NODES = 8 };
 static dlock_script rights =
     DLOCK_SCRIPT("rights", "#!lua flags=no-writes\n"
@@ -29,7 +29,7 @@ static dlock_script rights =
                            "    + (may('ROLE') and 4 or 0)\n"
                            "    + (may('CLUSTER', 'NODES') and 8 or 0)");
 
-/* So many are asked at once; the others follow where this user may. */
+/* The questions up to FIRST are asked at once; the others follow if the user may ask them. */
 enum { RIGHTS, PERSISTENCE, MEMORY, REPLICATION, FIRST, CONFIG = FIRST, NODES, QUESTIONS };
 
 static const struct {
@@ -50,7 +50,7 @@ static const struct {
 
 /* ---- complaints ------------------------------------------------------------------------------ */
 
-/* The answer is a refusal, or what it says means this. */
+/* Notes the trouble: with the answer if that is an error, otherwise with this sentence. */
 __attribute__((format(printf, 4, 5))) static void
 find(server_check *check, store_trouble trouble, const redisReply *answer, const char *format, ...)
 {
@@ -75,7 +75,6 @@ static void find_denied(server_check *check, store_trouble trouble, const char *
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* "" = it is not there. */
 static const char *info_value(const redisReply *info, const char *name, char ret[VALUE_MAX])
 {
     text_line_value(info->type == REDIS_REPLY_STRING ? info->str : "", name, ret, VALUE_MAX);
@@ -116,7 +115,7 @@ static void judge_policy(server_check *check, const redisReply *info)
              info_value(info, "maxmemory_policy", policy));
 }
 
-/* INFO counts the good replicas only where min-replicas-to-write and -max-lag require some. */
+/* INFO counts good replicas only if min-replicas-to-write and -max-lag require some. */
 static void judge_replicas(server_check *check, const redisReply *info, int wanted)
 {
     check->accepts_alone = info_is(info, "min_slaves_good_slaves", "");
@@ -170,7 +169,7 @@ static void judge(server_check *check, redisReply *const answers[QUESTIONS],
         snprintf(check->denied, sizeof(check->denied), "config|get");
 }
 
-/* While a script runs without end everything is answered so, the settings too. */
+/* Redis answers everything so while an endless script runs, the settings too. */
 static bool is_busy(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "BUSY ", 5) == 0;
@@ -198,8 +197,8 @@ static bool may_ask(int question, const server_wish *wish, const redisReply *min
             (question != NODES || wish->cluster));
 }
 
-/* Those from `first` on. False: not all are answered, or one as its command can not be. An error
- * can be any one's answer. */
+/* Asks the questions from `first` up to `end`. False: an answer is missing, or cannot be one of its
+ * command. An error fits every command. */
 static bool ask(dlock_redis_conn *conn, int first, int end, const server_wish *wish,
                 dlock_time deadline, redisReply *answers[QUESTIONS])
 {
@@ -248,7 +247,7 @@ static bool is_redirection(const redisReply *reply)
            (strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0);
 }
 
-/* What the answer, a text or an error, says against the scripts that sell. False: nothing. */
+/* Whether the answer, a text or an error, says why the scripts that sell cannot run. */
 static bool judge_probe(const redisReply *reply, store_complaint *why)
 {
     char detail[100];
@@ -274,7 +273,7 @@ void write_probe_drop(write_probe *probe)
     *probe = (write_probe){.conn = NULL};
 }
 
-/* By its text, so that it works whatever scripts the server knows. */
+/* Sends the script's text, so it works whatever scripts the server knows. */
 static bool send_probe(write_probe *probe, dlock_redis *redis, const fs_node *node, const char *key)
 {
     dlock_args args;
@@ -290,7 +289,7 @@ static bool send_probe(write_probe *probe, dlock_redis *redis, const fs_node *no
     return probe->out;
 }
 
-/* What there is to read, an answer or the connection's end. False: that says nothing. */
+/* Reads what has arrived: an answer, or the connection's end. False: that says nothing. */
 static bool read_probe(write_probe *probe, fs_node *node)
 {
     store_complaint why;
@@ -317,7 +316,7 @@ bool write_probe_look(write_probe *probe, dlock_redis *redis, fs_node *node, con
         return read_probe(probe, node);
     if (!node_reachable(node) || dlock_now().us - probe->sent.us < PROBE_MS * 1000)
         return false;
-    write_probe_drop(probe); /* the next one has a new connection: this one may be dead */
+    write_probe_drop(probe); /* this connection may be dead: the next probe has a new one */
     node_note_pause(
         node, &(store_complaint){.detail = "Redis answers questions, and no write for a second: "
                                            "CLIENT PAUSE ... WRITE, or a failover that is under "

@@ -7,10 +7,10 @@
 
 #include "server/base/log.h"
 
-/* Connections: for the keeper, and for a buyer that has found something odd. */
+/* Connections for the keeper, and for buyers that have found something odd. */
 #define LOOKING_POOL 4
 
-/* What the lock library reports, into the log. */
+/* Logs what the lock library reports. */
 static void log_lock_report(void *arg, dlock_report what, const char *text)
 {
     static const char *const events[] = {
@@ -102,7 +102,7 @@ void store_close(fs_store *store)
     dlock_redis_close(store->telling);
     dlock_redis_close(store->asking);
     dlock_redis_close(store->redis);
-    for (int i = 0; i < STORE_NODES; i++) /* which connecting has asked for until now */
+    for (int i = 0; i < STORE_NODES; i++) /* after the connections: their `admit` uses nodes */
         node_free(&store->nodes[i]);
     memset(store, 0, sizeof(*store));
 }

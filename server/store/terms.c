@@ -19,8 +19,8 @@
 #define CHUNK           256 /* questions sent in one go */
 #define HOLD_RESERVE_MS 500 /* beyond the section, for the lock and the write */
 
-/* What the admin has accepted is dated by the server's clock, after the sale's start and not in the
- * future, give or take so much for clocks that were set and servers that differ. */
+/* `accepted` is a time of the server's clock, after the sale's start and not in the future. This is
+ * the tolerance, for clocks that were set and servers that differ. */
 #define ACCEPTED_SLACK_US (24 * 3600 * INT64_C(1000000))
 
 static const char *const durability_names[DURABILITY_LEVELS] = {"memory", "replicated", "disk"};
@@ -86,7 +86,7 @@ static bool is_of_get(const redisReply *reply)
            reply->type == REDIS_REPLY_ERROR;
 }
 
-/* SALE_OK, _HALTED, _NONE, _DAMAGED; and what goes with it. _UNAVAILABLE: it is not told. */
+/* SALE_OK, _HALTED, _NONE or _DAMAGED, and *ret; _UNAVAILABLE: there is no answer. */
 static sale_status read_pointer(const redisReply *reply, sale_current *ret)
 {
     memset(ret, 0, sizeof(*ret));
@@ -165,13 +165,13 @@ static void put_number(dlock_args *args, const char *name, int64_t value)
     dlock_args_int(args, value);
 }
 
-/* A digest of all that never changes. Without it an instance that opens a sale with a damaged term
- * would sell by that term, and take the mended terms for the damaged ones. */
+/* A digest of all terms that never change. Without it an instance that opens a sale with a damaged
+ * term would sell by it, and later take the mended terms for damaged ones. */
 static void make_digest(const sale_terms *terms, char ret[DIGEST_LEN + 1])
 {
     char text[512], reserves[40] = "";
     bool replicated = terms->durability == DURABILITY_REPLICATED;
-    if (terms->reserve_max_s > 0) /* without, as programs have it that know no reservations */
+    if (terms->reserve_max_s > 0) /* without it, older programs get the same digest */
         snprintf(reserves, sizeof(reserves), " %lld", (long long)terms->reserve_max_s);
     snprintf(text, sizeof(text), "%s %s %s %d %lld %lld %lld %lld %lld %d %d%s", terms->strategy,
              durability_name(terms->durability), terms->previous,
@@ -276,8 +276,8 @@ static bool read_numbers(const redisReply *hash, sale_terms *ret)
     return good;
 }
 
-/* A moment that no admin can have accepted anything at is damage: remembered, it would halt the
- * sale when it is mended. */
+/* A time at which no admin can have accepted anything is damage. If it were remembered, the sale
+ * would be halted when it is mended. */
 static bool accepted_ok(const sale_terms *terms, int64_t now_us)
 {
     int64_t started_us = strtoll(terms->id, NULL, 16);
