@@ -52,13 +52,13 @@ def mark: {missed: " **missed**", inconclusive: " inconclusive"}[.state] // "";
       (.ratios[] | [.name, (.value | short) + interval + mark, (.bar | tostring)] | cells);
 
   def costs:
-      (["strategy", "round trips", "commands", "Redis us", "service us", "generator us"] | header),
-      ([.rows[] | select(.case == "users" and .users == 100)] | sort_by(-.throughput_rps)[]
-       | (.strategy | endswith("livez")) as $sells_nothing
+      (["strategy", "round trips", "Redis us", "service us"] | header),
+      ([.rows[] | select(.case == "users" and .users == 100 and (.strategy | startswith("go:") | not))]
+       | sort_by(-.throughput_rps)[]
+       | (.strategy == "livez") as $sells_nothing
        | def of_redis: if $sells_nothing then "" else short end;
-         ["`\(.strategy)`", (.redis_round_trips_per_order | of_redis),
-          (.redis_cmds_per_order | of_redis), (.cpu_us.redis | of_redis), (.cpu_us.service | short),
-          (.cpu_us.generator | short)]
+         ["`\(.strategy)`", (.redis_round_trips_per_order | of_redis), (.cpu_us.redis | of_redis),
+          (.cpu_us.service | short)]
        | cells),
       "",
       (users("combined"; 100).cpu_us as $buy | users("livez"; 100).cpu_us as $http
@@ -67,18 +67,10 @@ def mark: {missed: " **missed**", inconclusive: " inconclusive"}[.state] // "";
           $http.service | short) are HTTP with a thread a connection (`livez`), and \(
           $buy.service - $http.service | short) are the sale.");
 
-  def undecided:
-      [.ratios[] | select(.state != "reached")]
-      | if . == [] then "All ratios reach their bars."
-        else .[] | "- \(.name): \(.value | short)\(interval), bar \(.bar), \(.state); rounds: \(.rounds)" end;
-
   def one_item:
-      (["strategy", "users", "orders/s", "commands/order", "CPU of Redis, us/order",
-        "CPU of instances, us/order", "limit/s (modelled)"] | header),
-      (users("atomic", "combined", "sharded"; 100, 1000) | select(.strategy)
-       | ["`\(.strategy)`", (.users | thousands), (.throughput_rps | rate),
-          (.redis_cmds_per_order | short), (.cpu_us.redis | short), (.cpu_us.service | short),
-          (limit | rate)]
+      (["strategy", "orders/s", "Redis us", "limit/s (modelled)"] | header),
+      (users("atomic", "combined", "sharded"; 100) | select(.strategy)
+       | ["`\(.strategy)`", (.throughput_rps | rate), (.cpu_us.redis | short), (limit | rate)]
        | cells);
 
   def plan:
@@ -91,4 +83,4 @@ def mark: {missed: " **missed**", inconclusive: " inconclusive"}[.state] // "";
            $core | rate) requests/s a core", "\(150000 / $core | ceil) cores"] | cells));
 
   {summary: [summary], strategies: [strategies], ratios: [ratios], costs: [costs],
-   undecided: [undecided], "one-item": [one_item], plan: [plan], source: [source]}[$part][]
+   "one-item": [one_item], plan: [plan], source: [source]}[$part][]
