@@ -351,14 +351,15 @@ static long calls_of(const char *stats, const char *command)
     return calls;
 }
 
-/* Those that only a cluster or sentinels need: test_acl_topologies.c counts them. And those of
- * selling/transaction.h, which no strategy here uses: so that one more is one file. */
+/* Those that only a cluster or sentinels need: test_acl_topologies.c counts them. Those of
+ * selling/transaction.h, which no strategy here uses: so that one more is one file. And PING, which
+ * asks whether a subscriber's connection still lives when it was silent for five seconds. */
 static bool is_for_others(const char *right)
 {
     static const char *const rights[] = {"+role",          "+asking",        "+cluster|info",
                                          "+cluster|nodes", "+cluster|slots", "+ssubscribe",
                                          "+sunsubscribe",  "+watch",         "+multi",
-                                         "+exec",          "+discard"};
+                                         "+exec",          "+discard",       "+ping"};
     for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
         if (strcmp(right, rights[i]) == 0)
             return true;
