@@ -271,6 +271,7 @@ $(BUILD)/obj/tests/%.o: INCLUDES += -Itests
 $(BUILD)/tests/orders/% $(BUILD)/tests/e2e/test_orders_%: TEST_LIBS += $(DATABASE_LIBS)
 # This one stops a waiter at its last step in the wait set.
 $(BUILD)/tests/lock/test_two_holders: ALL_LDFLAGS += -Wl,--wrap=dlock_attempt_grant
+$(BUILD)/tests/lock/pending/test_calls: ALL_LDFLAGS += -Wl,--wrap=dlock_thread_start
 # Nobody calls what lets FX_CASE choose a case: no archive would give it.
 ONE_CASE := $(BUILD)/obj/tests/support/one_case.o
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(ONE_CASE) $$(call test_parts,$$*)

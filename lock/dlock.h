@@ -521,17 +521,18 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dl
 /* ---- without a thread ------------------------------------------------------------------------ */
 
 /*
- * For programs with an event loop: the client's own threads work on what is started here. The
- * client starts two more for that, and one for each server, however much is pending. A pending call
- * costs some memory and a file descriptor, which becomes readable once the call is decided. Only
- * one thread may use it at a time. Free a lock or client only when nothing of it is pending. Other
- * calls that ask Redis (downgrades, latches, guarded calls) have no such form and block.
+ * For programs with an event loop: the client's own threads work on what is started here. For
+ * acquisitions and releases the client starts two more, and one for each server, however much is
+ * pending. Whatever else blocks goes through dlock_call_start(). A pending call costs some memory
+ * and a file descriptor, which becomes readable once the call is decided. Only one thread may use
+ * it at a time. Free a lock or client only when nothing of it is pending.
  *
  *     dlock_acquire_start(lock, &wait, &pending);
  *     ... add dlock_pending_fd(pending) to the loop; when it is readable:
  *     status = dlock_acquire_finish(pending, &hold);
  *
- * Not for kind QUORUM, nor with wait_replicas: DLOCK_INVALID. It does not enter a cohort's line.
+ * An acquisition so started does not enter a cohort's line. Kind QUORUM and wait_replicas have no
+ * such form: DLOCK_INVALID. Acquire those in a dlock_call_start().
  */
 typedef struct dlock_pending dlock_pending;
 
@@ -558,11 +559,36 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_release_start(dlock_hold *hold, dl
  * freed. */
 DLOCK_API dlock_status dlock_release_finish(dlock_pending *pending);
 
+/*
+ * Runs call(arg) on a thread of the client; never waits for Redis itself. `call` may block and may
+ * use the library freely, for example for a guarded call and then dlock_release(). It returns: no
+ * longjmp(), no pthread_exit(), and no exception of C++. With wait.context 0, each `call` is a
+ * context of its own: only `call` itself re-enters what it acquires. Its hold may outlive it, and
+ * is renewed until it is released.
+ *
+ * At most 32 run at a time for each client; the others wait in line, in order. So in `call` do not
+ * wait without a limit for what another one does: 32 that wait for a lock would keep back the one
+ * that releases it. The threads are started as needed, end a second after their last call, and have
+ * the default stack size. They take no signals; a program that `call` starts inherits that mask.
+ *
+ * DLOCK_OK and *ret, which must be finished; DLOCK_NO_MEMORY (of descriptors or threads too),
+ * _FORKED: `call` does not run.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_call_start(dlock_client *client,
+                                                         dlock_status (*call)(void *arg), void *arg,
+                                                         dlock_pending **ret);
+
+/* DLOCK_PENDING until `call` has returned, or was cancelled. Then its status, and `pending` is
+ * freed. DLOCK_PENDING or DLOCK_FORKED from `call` would look undecided: it becomes DLOCK_INVALID.
+ */
+DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_call_finish(dlock_pending *pending);
+
 /* Readable once it is decided. (borrowed) */
 DLOCK_API int dlock_pending_fd(const dlock_pending *pending);
 
-/* Ends an acquisition soon, with DLOCK_CANCELLED unless it was decided before. It must still be
- * finished. A release is not affected. */
+/* Ends an acquisition soon, with DLOCK_CANCELLED unless it was decided before. A `call` that has
+ * not begun ends so at once, and never runs; one that runs goes on, so give a dlock_cancel of your
+ * own to what waits in it. A release is not affected. All must still be finished. */
 DLOCK_API void dlock_pending_cancel(dlock_pending *pending);
 
 /* ---- count-down latches ---------------------------------------------------------------------- */

@@ -183,6 +183,12 @@ inline void end_release(dlock_pending *pending)
     (void)until_decided(pending, [&] { return dlock_release_finish(pending); });
 }
 
+inline void end_call(dlock_pending *pending)
+{
+    dlock_pending_cancel(pending);
+    (void)until_decided(pending, [&] { return dlock_call_finish(pending); });
+}
+
 inline void end_acquisition(dlock_pending *pending)
 {
     dlock_hold *hold = nullptr;
@@ -464,6 +470,26 @@ class election : public detail::owner<dlock_election, dlock_client, dlock_electi
     }
 };
 
+/* ---- blocking calls -------------------------------------------------------------------------- */
+
+/* Its destructor cancels it, which keeps one that has not begun from running, or waits for its end.
+ */
+class pending_call : public detail::owner<dlock_pending, dlock_client, detail::end_call>
+{
+  public:
+    using owner::owner;
+    int fd() const { return get() ? dlock_pending_fd(get()) : -1; }
+
+    /* DLOCK_PENDING, or what the call has returned: then this is empty. */
+    status finish()
+    {
+        dlock_status status = get() ? dlock_call_finish(get()) : DLOCK_INVALID;
+        if (detail::is_decided(status))
+            (void)leave().release();
+        return status;
+    }
+};
+
 /* ---- clients --------------------------------------------------------------------------------- */
 
 class client
@@ -503,6 +529,14 @@ class client
     {
         return detail::make<election>(get() && detail::is_whole(name), client_, [&](auto... ret) {
             return dlock_election_new(get(), name.c_str(), &options, ret...);
+        });
+    }
+
+    /* `arg` lives until the call has ended. */
+    result<pending_call> start_call(dlock_status (*call)(void *arg), void *arg) const
+    {
+        return detail::make<pending_call>(get(), client_, [&](auto **pending, auto...) {
+            return dlock_call_start(get(), call, arg, pending);
         });
     }
 

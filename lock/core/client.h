@@ -4,7 +4,7 @@
  *     dlock_client -- watchdog (thread, heap of grants) -- pipelines: asynchronous script calls
  *          |      |-- retried releases (thread); registry (context + name -> hold);
  *          |      |   lock order checker
- *          |      `-- engine (core/engine.h): what is pending
+ *          |      `-- engine (core/engine.h): what is pending; workers: blocking calls
  *     dlock_lock ---- kind (how Redis is asked), wait set (who waits here),
  *          |          cohort (who is next here)
  *     grant --------- one ownership in Redis: token, fence, validity; it outlives hand-offs
@@ -52,8 +52,10 @@ struct dlock_client {
     struct lock_order *order;
     _Atomic(struct engine *) engine; /* of what is pending (pending/); NULL until needed */
     void (*end_engine)(struct engine *e);
-    pthread_mutex_t locks_lock;
-    dlock_lock *locks; /* all that are in use */
+    struct workers *workers; /* of blocking calls (pending/workers.c); NULL until needed */
+    void (*end_workers)(struct workers *w);
+    pthread_mutex_t locks_lock; /* guards `locks`, and the making of engine and workers */
+    dlock_lock *locks;          /* all that are in use */
     pthread_mutex_t stats_lock;
     dlock_stats stats;
 };

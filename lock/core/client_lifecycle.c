@@ -59,6 +59,8 @@ static const char *check(const dlock_client_options *o)
 /* Stops and frees whatever parts there are. */
 static void take_apart(dlock_client *client)
 {
+    if (client->workers)
+        client->end_workers(client->workers);
     if (client->engine)
         client->end_engine(client->engine);
     dlock_watchdog_free(client->watchdog); /* it may still leave a release to be tried again */

@@ -82,6 +82,11 @@ uint64_t dlock_registry_nobody(void)
     return atomic_fetch_add(&last, 1) + 1;
 }
 
+void dlock_registry_be_nobody(void)
+{
+    thread_number = dlock_registry_nobody();
+}
+
 uint64_t dlock_registry_thread(void)
 {
     if (thread_number == 0) {

@@ -19,6 +19,10 @@ uint64_t dlock_registry_thread(void);
 /* A thread's number that no thread has. */
 uint64_t dlock_registry_nobody(void);
 
+/* From now on the calling thread counts as another one, which has never held anything and whose end
+ * is not noticed. For threads of the library alone. */
+void dlock_registry_be_nobody(void);
+
 /* If the context holds this lock alive, *ret is that hold, re-entered (count + 1). *ret is NULL if
  * it holds none, or one that can not be re-entered. DLOCK_INVALID: the context would wait for
  * itself, because it holds less than it asks for: it reads and wants to write, or its grant waited

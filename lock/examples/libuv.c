@@ -1,6 +1,7 @@
 /*
  * An acquisition in libuv's loop: its descriptor is a uv_poll_t, and a timer cancels it after 2 s.
- * Whoever has the lock works under it until another timer ends, and the loop goes on all the while.
+ * Whoever has the lock works under it until another timer ends, then writes the result under the
+ * guard and releases. All that blocks runs on threads of the client, and the loop goes on.
  *
  *     cc libuv.c $(pkg-config --cflags --libs dlock libuv)
  *     libuv [redis://127.0.0.1:6379]
@@ -17,8 +18,10 @@ typedef struct program {
     uv_loop_t loop;
     uv_poll_t poll;   /* of the call that is pending */
     uv_timer_t timer; /* patience at first, then work */
+    dlock_client *client;
     dlock_pending *pending;
     dlock_hold *hold;
+    dlock_guard *guard;
     int code;
 } program;
 
@@ -28,18 +31,33 @@ static void end(program *self, int code)
     uv_close((uv_handle_t *)&self->timer, NULL); /* nothing is left in the loop: it returns */
 }
 
-static void on_released(uv_poll_t *poll, int uv_error, int events)
+/* On a thread of the client, so it may wait for Redis. Write and release are one round trip. */
+static dlock_status write_and_release(void *arg)
+{
+    program *self = arg;
+    dlock_args args;
+    dlock_args_init(&args);
+    dlock_args_text(&args, "{report}daily:result"); /* KEYS[1] */
+    dlock_args_text(&args, "done");                 /* ARGV[1] */
+    dlock_status status =
+        dlock_guard_call(self->hold, self->guard, 1, &args, true, dlock_in_ms(1000), NULL);
+    dlock_args_free(&args);
+    dlock_status released = dlock_release(self->hold);
+    return status == DLOCK_OK ? released : status;
+}
+
+static void on_written(uv_poll_t *poll, int uv_error, int events)
 {
     program *self = poll->data;
     (void)uv_error, (void)events;
     uv_poll_stop(poll); /* before its descriptor is closed */
-    dlock_status status = dlock_release_finish(self->pending);
+    dlock_status status = dlock_call_finish(self->pending);
     if (status == DLOCK_PENDING) {
-        uv_poll_start(poll, UV_READABLE, on_released);
+        uv_poll_start(poll, UV_READABLE, on_written);
         return;
     }
     uv_close((uv_handle_t *)poll, NULL);
-    printf("release: %s\n", dlock_status_text(status));
+    printf("write and release: %s\n", dlock_status_text(status));
     end(self, status == DLOCK_OK ? 0 : 1);
 }
 
@@ -54,9 +72,9 @@ static void await(program *self, uv_poll_cb decided)
 static void on_worked(uv_timer_t *timer)
 {
     program *self = timer->data;
-    dlock_status status = dlock_release_start(self->hold, &self->pending);
+    dlock_status status = dlock_call_start(self->client, write_and_release, self, &self->pending);
     if (status == DLOCK_OK)
-        await(self, on_released);
+        await(self, on_written);
     else
         end(self, 1);
 }
@@ -92,9 +110,11 @@ static void on_patience_over(uv_timer_t *timer)
     dlock_pending_cancel(self->pending); /* on_acquired() comes soon, and says so */
 }
 
-static int run(dlock_lock *lock)
+static int run(dlock_client *client, dlock_lock *lock, dlock_guard *guard)
 {
     static program self;
+    self.client = client;
+    self.guard = guard;
     dlock_wait wait = {.wait_ms = DLOCK_FOREVER}; /* the loop's own timer ends it */
     dlock_status status = dlock_acquire_start(lock, &wait, &self.pending);
     if (status != DLOCK_OK) {
@@ -116,16 +136,18 @@ int main(int argc, char **argv)
     char err[256];
     dlock_client *client = NULL;
     dlock_lock *lock = NULL;
+    dlock_guard *guard = dlock_guard_new("result", "return redis.call('SET', KEYS[1], ARGV[1])");
     int code = 1;
 
     signal(SIGPIPE, SIG_IGN);
     const char *url = argc > 1 ? argv[1] : "redis://127.0.0.1:6379";
     dlock_options how = {.kind = DLOCK_FAIR};
     if (dlock_client_open(url, NULL, &client, err, sizeof(err)) != DLOCK_OK ||
-        dlock_lock_new(client, "report:daily", &how, &lock, err, sizeof(err)) != DLOCK_OK)
+        dlock_lock_new(client, "{report}daily", &how, &lock, err, sizeof(err)) != DLOCK_OK)
         fprintf(stderr, "%s\n", err);
-    else
-        code = run(lock);
+    else if (guard)
+        code = run(client, lock, guard);
+    dlock_guard_free(guard);
     dlock_lock_free(lock);
     dlock_client_free(client);
     return code;

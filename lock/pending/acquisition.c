@@ -245,9 +245,11 @@ dlock_status dlock_acquire_start_told(dlock_lock *lock, const dlock_wait *wait,
         return DLOCK_INVALID;
     if (!wait)
         wait = &no_wait;
-    dlock_pending *p = dlock_pending_new(lock, run_acquisition);
+    dlock_pending *p = dlock_pending_new(lock->client, PENDING_ACQUISITION, run_acquisition);
     if (!p)
         return DLOCK_NO_MEMORY;
+    p->lock = lock;
+    dlock_lock_ref(lock);
     dlock_status status = dlock_acquire_begin(lock, wait, dlock_registry_nobody(), &p->hold);
     if (status != DLOCK_OK) {
         dlock_pending_free(p);
@@ -284,13 +286,9 @@ dlock_status dlock_acquire_start(dlock_lock *lock, const dlock_wait *wait, dlock
 
 dlock_status dlock_acquire_finish(dlock_pending *p, dlock_hold **ret)
 {
-    if (dlock_client_forked(p->lock->client))
-        return DLOCK_FORKED;
-    dlock_status status = p->of_release ? DLOCK_INVALID : dlock_pending_status(p);
-    if (p->of_release || status == DLOCK_PENDING)
-        return status;
+    dlock_hold *hold = p->hold; /* `p` may be gone, and a wrong one has none */
+    dlock_status status = dlock_pending_finish(p, PENDING_ACQUISITION);
     if (status == DLOCK_OK)
-        *ret = p->hold;
-    dlock_pending_free(p);
+        *ret = hold;
     return status;
 }

@@ -13,15 +13,16 @@
 static void free_pending(task *t)
 {
     dlock_pending *p = (dlock_pending *)t;
-    dlock_lock_unref(p->lock);
+    if (p->lock)
+        dlock_lock_unref(p->lock);
     pthread_mutex_destroy(&p->decision);
     free(p);
 }
 
-dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t))
+dlock_pending *dlock_pending_new(dlock_client *client, pending_kind what, void (*run)(task *t))
 {
-    engine *e = dlock_engine_of(lock->client);
-    dlock_pending *p = e ? calloc(1, sizeof(*p)) : NULL;
+    engine *e = run ? dlock_engine_of(client) : NULL;
+    dlock_pending *p = e || !run ? calloc(1, sizeof(*p)) : NULL;
     if (!p)
         return NULL;
     p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -30,8 +31,8 @@ dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t))
         return NULL;
     }
     dlock_task_init(&p->task, e, run, free_pending);
-    p->lock = lock;
-    dlock_lock_ref(lock);
+    p->kind = what;
+    p->client = client;
     pthread_mutex_init(&p->decision, NULL);
     p->status = DLOCK_PENDING;
     return p;
@@ -86,7 +87,7 @@ dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
         return DLOCK_FORKED;
     if (lock->kind->everywhere)
         return DLOCK_INVALID;
-    dlock_pending *p = dlock_pending_new(lock, run_release);
+    dlock_pending *p = dlock_pending_new(lock->client, PENDING_RELEASE, run_release);
     question *q = p ? dlock_question_new(&p->task) : NULL;
     if (!q) {
         if (p)
@@ -94,7 +95,8 @@ dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
         return DLOCK_NO_MEMORY;
     }
     *ret = p;
-    p->of_release = true;
+    p->lock = lock;
+    dlock_lock_ref(lock);
     p->release = dlock_release_begin(hold);
     if (!p->release.grant) {
         dlock_question_free(q);
@@ -111,25 +113,36 @@ dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
 
 dlock_status dlock_release_finish(dlock_pending *p)
 {
-    if (dlock_client_forked(p->lock->client))
+    return dlock_pending_finish(p, PENDING_RELEASE);
+}
+
+/* ---- any of them ----------------------------------------------------------------------------- */
+
+dlock_status dlock_pending_finish(dlock_pending *p, pending_kind what)
+{
+    if (dlock_client_forked(p->client))
         return DLOCK_FORKED;
-    dlock_status status = p->of_release ? dlock_pending_status(p) : DLOCK_INVALID;
-    if (p->of_release && status != DLOCK_PENDING)
+    if (p->kind != what)
+        return DLOCK_INVALID;
+    dlock_status status = dlock_pending_status(p);
+    if (status != DLOCK_PENDING)
         dlock_pending_free(p);
     return status;
 }
 
-/* ---- either ---------------------------------------------------------------------------------- */
-
 int dlock_pending_fd(const dlock_pending *p)
 {
-    return dlock_client_forked(p->lock->client) ? -1 : p->fd;
+    return dlock_client_forked(p->client) ? -1 : p->fd;
 }
 
 void dlock_pending_cancel(dlock_pending *p)
 {
-    if (dlock_client_forked(p->lock->client))
+    if (dlock_client_forked(p->client))
         return;
+    if (p->kind == PENDING_CALL) {
+        dlock_call_cancel(p);
+        return;
+    }
     atomic_store(&p->cancelled, true);
     dlock_task_notice(&p->task);
 }

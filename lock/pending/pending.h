@@ -1,4 +1,4 @@
-/* A pending call: what acquisitions and releases have in common. */
+/* A pending call: what acquisitions, releases and blocking calls have in common. */
 #ifndef DLOCK_PENDING_PENDING_H
 #define DLOCK_PENDING_PENDING_H
 
@@ -7,16 +7,21 @@
 #include "core/release.h"
 #include "core/waiting.h"
 
+typedef enum pending_kind { PENDING_ACQUISITION, PENDING_RELEASE, PENDING_CALL } pending_kind;
 typedef enum pending_state { ASKING, ASLEEP, LEAVING, DECIDED } pending_state;
 
 struct dlock_pending {
     task task; /* first, so that the one is the other */
+    pending_kind kind;
     pending_state state;
-    dlock_lock *lock; /* (a reference) */
+    dlock_client *client; /* (borrowed) */
+    dlock_lock *lock;     /* (a reference) NULL: a blocking call */
     question *question;
     dlock_hold *hold;      /* acquisition: its own until it is decided, then the caller's */
     grant_release release; /* release: of which grant */
-    bool of_release;
+    dlock_status (*call)(void *arg); /* blocking call: this and the next two */
+    void *arg;
+    bool in_line; /* it has not begun; `waiter` is its place. Under the mutex of the workers */
 
     waiter waiter; /* acquisition: this and what follows */
     attempt attempt;
@@ -35,8 +40,9 @@ struct dlock_pending {
     dlock_status status;      /* DLOCK_PENDING until it is decided */
 };
 
-/* With the first reference, the caller's. NULL: out of memory, descriptors or threads. */
-dlock_pending *dlock_pending_new(dlock_lock *lock, void (*run)(task *t));
+/* With the first reference, the caller's. It is a task of the engine, except a blocking call. NULL:
+ * out of memory, descriptors or threads. */
+dlock_pending *dlock_pending_new(dlock_client *client, pending_kind what, void (*run)(task *t));
 
 /* Ends the call and tells the caller. From now on the engine has only its references. */
 void dlock_pending_decide(dlock_pending *p, dlock_status status);
@@ -47,6 +53,13 @@ dlock_status dlock_pending_status(dlock_pending *p); /* DLOCK_PENDING until then
 dlock_status dlock_acquire_start_told(dlock_lock *lock, const dlock_wait *wait,
                                       void (*told)(void *arg, dlock_pending *p), void *arg,
                                       dlock_pending **ret);
+
+/* What finishes a release or a blocking call: DLOCK_PENDING until it is decided, then it is freed.
+ */
+dlock_status dlock_pending_finish(dlock_pending *p, pending_kind what);
+
+/* Ends a blocking call that has not begun. */
+void dlock_call_cancel(dlock_pending *p);
 
 /* The caller is done with it. */
 void dlock_pending_free(dlock_pending *p);

@@ -20,20 +20,27 @@ static void assert_child_is_well(pid_t child)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-/* Has every thread of the library started: watchdog, engine, what listens, what asks. */
+static dlock_status do_nothing(void *arg)
+{
+    (void)arg;
+    return DLOCK_OK;
+}
+
+/* Has every thread of the library started: watchdog, engine, what listens, what asks, a worker. */
 static void start_all_threads(const char *url)
 {
     char err[256];
     dlock_client *client;
     dlock_hold *hold;
-    dlock_pending *pending;
+    dlock_pending *pending, *call;
     if (dlock_client_open(url, NULL, &client, err, sizeof(err)) != DLOCK_OK)
         _exit(2);
     dlock_options options = {.kind = DLOCK_FAIR, .lease_ms = fx_lease_ms(300)};
     dlock_lock *lock = rig_lock(client, "{p}signals", options);
     dlock_wait wait = {.wait_ms = DLOCK_FOREVER, .context = 7};
     if (dlock_acquire(lock, NULL, &hold) != DLOCK_OK ||
-        dlock_acquire_start(lock, &wait, &pending) != DLOCK_OK)
+        dlock_acquire_start(lock, &wait, &pending) != DLOCK_OK ||
+        dlock_call_start(client, do_nothing, NULL, &call) != DLOCK_OK)
         _exit(3);
     dlock_stats stats = {0};
     while (stats.renewals == 0) {

@@ -31,6 +31,7 @@ constexpr bool is_owner =
 static_assert(is_owner<dlock::client> && is_owner<dlock::lock> && is_owner<dlock::hold>);
 static_assert(is_owner<dlock::latch> && is_owner<dlock::guard> && is_owner<dlock::election>);
 static_assert(is_owner<dlock::pending_acquisition> && is_owner<dlock::pending_release>);
+static_assert(is_owner<dlock::pending_call>);
 static_assert(is_owner<dlock::result<dlock::hold>> && is_owner<dlock::result<dlock::client>>);
 
 static_assert(std::is_constructible_v<bool, dlock::result<dlock::hold> &>);
@@ -183,6 +184,7 @@ static void what_was_moved_from_is_empty()
     CHECK(dlock::latch().wait({}) == DLOCK_INVALID);
     CHECK(dlock::pending_acquisition().finish().status == DLOCK_INVALID);
     CHECK(dlock::pending_release().finish() == DLOCK_INVALID);
+    CHECK(dlock::pending_call().finish() == DLOCK_INVALID);
     CHECK(client.new_election("moved").status == DLOCK_INVALID);
     dlock::election nobody;
     dlock_info info;
@@ -398,6 +400,25 @@ static void pending_calls_come_to_holds()
     CHECK(other.can());
 }
 
+static void a_blocking_call_runs_on_a_worker()
+{
+    auto client = new_client();
+    bool ran = false;
+    auto block = [](void *arg) {
+        std::this_thread::sleep_for(50ms);
+        *static_cast<bool *>(arg) = true;
+        return DLOCK_BUSY;
+    };
+    auto pending = client.start_call(block, &ran);
+    CHECK(pending && readable(pending->fd(), 60000));
+    CHECK(pending->finish() == DLOCK_BUSY && ran);
+    CHECK(!pending->get() && pending->finish() == DLOCK_INVALID);
+    ran = false;
+    pending = client.start_call(block, &ran);
+    pending = {}; /* waits for it, if it has begun */
+    CHECK(dlock::client().start_call(block, &ran).status == DLOCK_INVALID);
+}
+
 static void a_pending_call_that_is_dropped_leaves_nothing()
 {
     other other("dropped", of_kind(DLOCK_FAIR));
@@ -587,6 +608,7 @@ int main(int argc, char **argv)
         CASE(words_are_any_bytes_and_the_reply_is_owned),
         CASE(pending_calls_come_to_holds),
         CASE(a_pending_call_that_is_dropped_leaves_nothing),
+        CASE(a_blocking_call_runs_on_a_worker),
         CASE(a_writer_becomes_a_reader),
         CASE(a_latch_opens),
         CASE(a_candidate_leads_until_it_ends),
