@@ -323,7 +323,8 @@ typedef struct dlock_wait {
     uint64_t context; /* who may re-enter: 0 = the calling thread; otherwise your own id */
     dlock_cancel *cancel; /* (borrowed) NULL: none */
     int64_t permits;      /* SEMAPHORE: how many to take, all or none; 0 = 1. Other kinds: 0 */
-    uint64_t reserved[7]; /* must be zero */
+    int64_t lease_ms;     /* of this acquisition; 0 = the lock's; at least 10 */
+    uint64_t reserved[6]; /* must be zero */
 } dlock_wait;
 
 /*
@@ -335,15 +336,19 @@ typedef struct dlock_wait {
  * do not re-enter each other. If the hold's lease is over, or its lock is not_reentrant, this is a
  * new acquisition.
  *
+ * wait.lease_ms gives the hold a lease of its own, in every kind. The period of renewal grows or
+ * shrinks in proportion. Re-entering a hold does not change its lease. In a cohort, a grant is
+ * passed on only to a waiter that wants the same lease.
+ *
  * DLOCK_BUSY, _CANCELLED: nothing is held, and the waiter has left the queue.
  * DLOCK_UNAVAILABLE: Redis was out of reach for the whole wait.
  * DLOCK_UNKNOWN: a request was not answered by the end of the wait, perhaps the one that leaves the
  * queue. What may have been acquired is released in the background.
  * DLOCK_FAILED: Redis answered with an error, or kinds of another family use the name.
- * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, `reserved` is not zero, permits are out of range,
- * or permits are given and the kind is not SEMAPHORE. Also if the context would wait for itself,
- * because it holds less than it asks for: it reads and wants to write (see "read/write locks"), or
- * its grant waited for fewer replicas than this lock's wait_replicas.
+ * DLOCK_INVALID: wait_ms is below DLOCK_FOREVER, `reserved` is not zero, permits or lease_ms are
+ * out of range, or permits are given and the kind is not SEMAPHORE. Also if the context would wait
+ * for itself, because it holds less than it asks for: it reads and wants to write (see "read/write
+ * locks"), or its grant waited for fewer replicas than this lock's wait_replicas.
  *
  * The call may last longer than the wait, by requests that are under way. If Redis falls silent,
  * that is io_ms for the last request, and io_ms for the subscription before it.
@@ -418,10 +423,10 @@ DLOCK_API int dlock_lost_fd(dlock_hold *hold);
  * the lock of kind READ with the same name, of the same client. Waiting readers come in as well, up
  * to the next writer.
  *
- * DLOCK_OK: *ret is the read hold, in the same context, with the write hold's fence; `hold` is
- * released. DLOCK_EXPIRED, _NOT_OWNER: the write lease was over; nothing is held.
- * DLOCK_UNAVAILABLE, _UNKNOWN, _FAILED, _NO_MEMORY: nothing is held, and what may be left in Redis
- * is released in the background. In all these cases the caller is done with `hold`.
+ * DLOCK_OK: *ret is the read hold, in the same context, with the write hold's fence and the lease
+ * of `read`; `hold` is released. DLOCK_EXPIRED, _NOT_OWNER: the write lease was over; nothing is
+ * held. DLOCK_UNAVAILABLE, _UNKNOWN, _FAILED, _NO_MEMORY: nothing is held, and what may be left in
+ * Redis is released in the background. In all these cases the caller is done with `hold`.
  * DLOCK_INVALID: `hold` is not of kind WRITE, or was re-entered, or `read` is not its other side;
  * `hold` stays as it is.
  */
@@ -630,8 +635,8 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_count_down(dlock_latch *latc
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_latch_left(dlock_latch *latch, int64_t *left);
 
 /*
- * Waits until the latch is open, also if it is not set yet. `wait` may be NULL; its context and
- * permits are not used. The threads that wait by one dlock_latch share a connection.
+ * Waits until the latch is open, also if it is not set yet. `wait` may be NULL; its context,
+ * permits and lease_ms are not used. The threads that wait by one dlock_latch share a connection.
  * DLOCK_OK: it has opened. DLOCK_BUSY: it did not open by the end of the wait. DLOCK_EXPIRED: it
  * was set, and is gone: its life ended before it opened, or Redis has lost it. DLOCK_NOT_OWNER:
  * NAME is no latch. DLOCK_UNAVAILABLE, _UNKNOWN: Redis did not answer at the end. DLOCK_FAILED:
@@ -791,9 +796,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_new(dlock_client *client,
 DLOCK_API void dlock_election_free(dlock_election *election);
 
 /* Starts a campaign; never waits for Redis. The callbacks, dlock_election_fd() and
- * dlock_election_status() tell how it ends. `wait` is as in dlock_acquire(), but its context is not
- * used; NULL: no limit. DLOCK_INVALID: it campaigns or leads already, or `wait` is not valid;
- * DLOCK_NO_MEMORY. */
+ * dlock_election_status() tell how it ends. `wait` is as in dlock_acquire(), its lease_ms too, but
+ * its context is not used; NULL: no limit. DLOCK_INVALID: it campaigns or leads already, or `wait`
+ * is not valid; DLOCK_NO_MEMORY. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_election_start(dlock_election *election,
                                                              const dlock_wait *wait);
 

@@ -27,11 +27,11 @@
 /* The lock may be ours without our knowing. When Redis did not answer the last question (`last`),
  * the caller has waited long enough: it is given back in the background. Returns what the
  * acquisition ends in; a vote that one server of a quorum may have is no hold. */
-static dlock_status leave(dlock_lock *lock, const char *token, dlock_status last)
+static dlock_status leave(dlock_lock *lock, const waiter *w, dlock_status last)
 {
-    if (!dlock_status_open(last) && !dlock_status_open(dlock_ask_leave(lock, token)))
+    if (!dlock_status_open(last) && !dlock_status_open(dlock_ask_leave(lock, w->token)))
         return last;
-    dlock_retried_releases_add(lock, token);
+    dlock_retried_releases_add(lock, w->token, w->lease_ms);
     return lock->kind->everywhere ? last : DLOCK_UNKNOWN;
 }
 
@@ -56,7 +56,8 @@ static dlock_status ask_until_granted(dlock_lock *lock, waiter *w, const dlock_w
 {
     for (;;) {
         answer a;
-        dlock_status status = dlock_ask_acquire(lock, w->token, at->entry, &a);
+        dlock_status status =
+            dlock_ask_acquire(lock, &(asker){w->token, w->lease_ms, at->entry}, &a);
         status = dlock_attempt_judge(at, lock, w, status, &a, dlock_cancelled(wait));
         if (status == DLOCK_OK && !(*ret = dlock_attempt_grant(lock, w, &a))) {
             at->left_over = true;
@@ -83,7 +84,7 @@ static dlock_status new_grant(dlock_lock *lock, waiter *w, const dlock_wait *wai
     dlock_status status = ask_until_granted(lock, w, wait, at, ret);
     dlock_wait_set_leave(&lock->wait_set, w);
     dlock_lock_watch_leave(lock, w);
-    return status != DLOCK_OK && at->left_over ? leave(lock, w->token, status) : status;
+    return status != DLOCK_OK && at->left_over ? leave(lock, w, status) : status;
 }
 
 /* What a cancelled thread may sleep on. */
@@ -109,7 +110,7 @@ static void end_sleep(cancel_listener *l)
 static void extend_old(grant *g)
 {
     int64_t age_us = dlock_now().us - atomic_load(&g->extended_us);
-    if (age_us > g->lock->options.lease_ms * 1000 / 20)
+    if (age_us > g->lease_ms * 1000 / 20)
         (void)dlock_watchdog_extend(g->lock->client->watchdog, g);
 }
 
@@ -119,7 +120,7 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     attempt at;
     waiter w = {0};
     dlock_attempt_begin(&at, wait);
-    dlock_acquire_token(lock, wait, w.token);
+    dlock_acquire_waiter(lock, wait, &w);
     dlock_cond_init(&w.cond);
     sleep_end end = {.listener = {.fired = end_sleep}, .lock = lock, .w = &w};
     if (wait->cancel)
@@ -144,14 +145,15 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
 
 /* ---- its beginning and end ------------------------------------------------------------------- */
 
-void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, char ret[TOKEN_LEN])
+void dlock_acquire_waiter(const dlock_lock *lock, const dlock_wait *wait, waiter *ret)
 {
     dlock_client *client = lock->client;
     const char *end = lock->kind->token_end ? lock->kind->token_end : "";
     char many[24] = "";
     if (wait->permits > 1)
         snprintf(many, sizeof(many), "*%" PRId64, wait->permits);
-    snprintf(ret, TOKEN_LEN, "%s:%llu%s%s", client->id,
+    ret->lease_ms = wait->lease_ms ? wait->lease_ms : lock->options.lease_ms;
+    snprintf(ret->token, TOKEN_LEN, "%s:%llu%s%s", client->id,
              (unsigned long long)atomic_fetch_add(&client->next_number, 1), many, end);
 }
 
@@ -174,11 +176,17 @@ static bool permits_valid(const dlock_lock *lock, const dlock_wait *wait)
     return wait->permits >= 0 && wait->permits <= (lock->kind->permits ? PERMITS_MAX : 0);
 }
 
+static bool lease_valid(const dlock_wait *wait)
+{
+    return wait->lease_ms == 0 || (wait->lease_ms >= LEASE_MIN_MS && wait->lease_ms <= TIME_MAX_MS);
+}
+
 dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint64_t of_thread,
                                  dlock_hold **ret)
 {
     dlock_client *client = lock->client;
-    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait) || !permits_valid(lock, wait))
+    if (wait->wait_ms < DLOCK_FOREVER || HAS_RESERVED(wait) || !permits_valid(lock, wait) ||
+        !lease_valid(wait))
         return DLOCK_INVALID;
     bool is_thread = wait->context == 0;
     uint64_t context = is_thread ? of_thread : wait->context;

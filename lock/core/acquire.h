@@ -12,8 +12,8 @@ dlock_status dlock_acquire_begin(dlock_lock *lock, const dlock_wait *wait, uint6
 /* A hold without a grant. NULL: out of memory. */
 dlock_hold *dlock_acquire_hold(dlock_lock *lock, uint64_t context, bool of_thread);
 
-/* The new hold's token. */
-void dlock_acquire_token(const dlock_lock *lock, const dlock_wait *wait, char ret[TOKEN_LEN]);
+/* Gives the waiter the new hold's token, and the lease that it asks for. */
+void dlock_acquire_waiter(const dlock_lock *lock, const dlock_wait *wait, waiter *ret);
 
 /* The hold has waited since `since`, and was counted in stats.waiting_now. With DLOCK_OK it has its
  * grant; otherwise it is freed. */

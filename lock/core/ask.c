@@ -53,15 +53,15 @@ void dlock_ask_add_limit(const dlock_lock *lock, dlock_time asked, dlock_args *a
     dlock_args_int(args, dlock_server_clock_at(clock_of(lock), moment)); /* 0: it is not known */
 }
 
-int dlock_ask_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                           dlock_time asked, dlock_args *args)
+int dlock_ask_acquire_args(const dlock_lock *lock, const asker *who, dlock_time asked,
+                           dlock_args *args)
 {
-    int keys = lock->kind->acquire.args(lock, token, entry, args);
+    int keys = lock->kind->acquire.args(lock, who, args);
     dlock_ask_add_limit(lock, asked, args);
     return keys;
 }
 
-dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
+dlock_status dlock_ask_read_acquired(const dlock_lock *lock, int64_t lease_ms, dlock_time asked,
                                      const redisReply *reply, answer *ret)
 {
     server_clock *clock = clock_of(lock);
@@ -70,7 +70,7 @@ dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
         ret->granted = ret->claimed = true;
         ret->fence = (uint64_t)reply->element[1]->integer;
         dlock_server_clock_learn(clock, reply->element[2]->integer, asked);
-        bool over = dlock_now().us - asked.us >= dlock_grant_validity_us(lock->options.lease_ms);
+        bool over = dlock_now().us - asked.us >= dlock_grant_validity_us(lease_ms);
         return over ? DLOCK_UNKNOWN : DLOCK_OK; /* over before we heard of it */
     }
     if (reply && all_integers(reply, 2) && reply->element[0]->integer == 0) {
@@ -88,25 +88,25 @@ dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
 
 /* An acquire that Redis refuses as late, but answers in time, shows that Redis's clock was set, or
  * is another server's. The second try knows that clock. */
-dlock_status dlock_ask_acquire(dlock_lock *lock, const char *token, entry_mode entry, answer *ret)
+dlock_status dlock_ask_acquire(dlock_lock *lock, const asker *who, answer *ret)
 {
     dlock_status status = DLOCK_UNAVAILABLE;
     const dlock_client *client = lock->client;
     if (lock->kind->everywhere)
-        return lock->kind->everywhere->acquire(lock, token, ret);
+        return lock->kind->everywhere->acquire(lock, who, ret);
     for (int tries = 0; tries < 2 && status == DLOCK_UNAVAILABLE; tries++) {
         redisReply *reply = NULL;
         dlock_time asked = dlock_now();
         dlock_args args;
         dlock_args_init(&args);
-        int keys = dlock_ask_acquire_args(lock, token, entry, asked, &args);
+        int keys = dlock_ask_acquire_args(lock, who, asked, &args);
         *ret = (answer){.asked = asked, .retry_ms = -1};
         status = dlock_ask_script(client, client->options.redis, lock->kind->acquire.script, keys,
                                   &args, lock->options.wait_replicas, &reply);
         dlock_args_free(&args);
         if (status != DLOCK_OK)
             break;
-        status = dlock_ask_read_acquired(lock, asked, reply, ret);
+        status = dlock_ask_read_acquired(lock, who->lease_ms, asked, reply, ret);
         if (!dlock_redis_check(client->options.redis, lock->kind->acquire.script->name, reply,
                                status != DLOCK_FAILED))
             status = DLOCK_FAILED;
@@ -130,7 +130,7 @@ static dlock_status give_back(dlock_lock *lock, const kind_call *how, const char
     const dlock_client *client = lock->client;
     dlock_args args;
     dlock_args_init(&args);
-    int keys = how->args(lock, token, ENTRY_NONE, &args);
+    int keys = how->args(lock, &(asker){.token = token}, &args);
     dlock_status status =
         dlock_ask_script(client, client->options.redis, how->script, keys, &args, 0, &reply);
     dlock_args_free(&args);

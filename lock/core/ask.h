@@ -10,7 +10,7 @@
 
 /* One request each. OK (see answer.granted), UNAVAILABLE, UNKNOWN, FAILED. The token makes it
  * idempotent: repeated after an unknown outcome, it finds what the first one got. */
-dlock_status dlock_ask_acquire(dlock_lock *lock, const char *token, entry_mode entry, answer *ret);
+dlock_status dlock_ask_acquire(dlock_lock *lock, const asker *who, answer *ret);
 
 /* OK, EXPIRED, NOT_OWNER, UNAVAILABLE, UNKNOWN, FAILED. */
 dlock_status dlock_ask_release(dlock_lock *lock, const char *token);
@@ -22,9 +22,9 @@ dlock_status dlock_ask_leave(dlock_lock *lock, const char *token);
 /* The same in two halves, for callers that use a pipeline (not for kind QUORUM). The first fills in
  * the script's words, keys first, and returns the number of keys. The others read the reply; NULL:
  * there was none. */
-int dlock_ask_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                           dlock_time asked, dlock_args *args);
-dlock_status dlock_ask_read_acquired(const dlock_lock *lock, dlock_time asked,
+int dlock_ask_acquire_args(const dlock_lock *lock, const asker *who, dlock_time asked,
+                           dlock_args *args);
+dlock_status dlock_ask_read_acquired(const dlock_lock *lock, int64_t lease_ms, dlock_time asked,
                                      const redisReply *reply, answer *ret);
 dlock_status dlock_ask_read_released(const redisReply *reply);
 

@@ -118,6 +118,8 @@ bool dlock_attempt_given(dlock_lock *lock, waiter *w, answer *a)
     int64_t claim_ms = dlock_lock_claim_ms(lock);
     if (mine.window_ms > claim_ms)
         mine.window_ms = claim_ms;
+    if (mine.window_ms > w->lease_ms) /* which the renewal shortens it to */
+        mine.window_ms = w->lease_ms;
     int64_t left_us = mine.without.us + dlock_grant_validity_us(mine.window_ms) - dlock_now().us;
     if (!mine.granted || left_us <= mine.window_ms * 1000 / 4 || lock->options.wait_replicas > 0)
         return false;
@@ -125,11 +127,23 @@ bool dlock_attempt_given(dlock_lock *lock, waiter *w, answer *a)
     return true;
 }
 
+/* The same part of the lease as the lock's renew_ms is of the lock's lease. */
+static int64_t renewal_ms(const dlock_lock *lock, int64_t lease_ms)
+{
+    const dlock_options *o = &lock->options;
+    if (o->renew_ms == DLOCK_NEVER)
+        return DLOCK_NEVER;
+    int64_t ms = (int64_t)((double)lease_ms * (double)o->renew_ms / (double)o->lease_ms);
+    return ms > 0 ? ms : 1;
+}
+
 grant *dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
 {
     grant *g = dlock_grant_new(lock, w->token);
     if (!g)
         return NULL;
+    g->lease_ms = w->lease_ms;
+    g->renew_ms = renewal_ms(lock, w->lease_ms);
     g->fence = a->fence;
     g->apart = w->on_wake;
     g->since = a->asked;
@@ -137,9 +151,9 @@ grant *dlock_attempt_grant(dlock_lock *lock, const waiter *w, const answer *a)
     g->ends = (dlock_time){max_hold ? a->asked.us + max_hold * 1000 : INT64_MAX};
     g->claimed = a->claimed;
     if (a->claimed) {
-        dlock_grant_begin(g, a->asked, lock->options.lease_ms);
+        dlock_grant_begin(g, a->asked, g->lease_ms);
         atomic_store(&g->extended_us, a->asked.us);
-        dlock_watchdog_add(lock->client->watchdog, g, lock->options.renew_ms);
+        dlock_watchdog_add(lock->client->watchdog, g, g->renew_ms);
     } else {
         dlock_grant_begin(g, a->without, a->window_ms);
         dlock_watchdog_add(lock->client->watchdog, g, a->window_ms / 5);

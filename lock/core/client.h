@@ -36,7 +36,8 @@ void dlock_server_clock_learn(server_clock *clock, int64_t server_us, dlock_time
 
 enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
 
-#define TIME_MAX_MS INT64_C(31536000000) /* of any option: a year, so that no sum overflows */
+#define LEASE_MIN_MS 10
+#define TIME_MAX_MS  INT64_C(31536000000) /* of any option: a year, so that no sum overflows */
 
 struct dlock_client {
     dlock_client_options options; /* defaults filled in */

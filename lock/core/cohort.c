@@ -47,6 +47,12 @@ static bool budget_left(const grant *g)
     return g->passed < o->cohort_max && used_us < o->cohort_ms * 1000;
 }
 
+/* Whoever wants another lease has to ask Redis. */
+static bool may_pass(const cohort *c, const grant *g)
+{
+    return c->line.first && c->line.first->lease_ms == g->lease_ms;
+}
+
 static waiter *take_first(cohort *c)
 {
     waiter *w = c->line.first;
@@ -61,7 +67,7 @@ bool dlock_cohort_pass(dlock_lock *lock, grant *g)
     if (lock->options.cohort_max == 0 || g->apart || !budget_left(g))
         return false;
     pthread_mutex_lock(&c->lock);
-    waiter *w = take_first(c);
+    waiter *w = may_pass(c, g) ? take_first(c) : NULL;
     if (w) {
         g->passed++;
         dlock_grant_set_holder(g, NULL);

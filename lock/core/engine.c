@@ -140,7 +140,7 @@ void dlock_engine_tell(engine *e, dlock_lock *lock, const kind_call *how, const 
     if (!call)
         return;
     dlock_args_init(&call->args);
-    call->keys = how->args(lock, token, ENTRY_NONE, &call->args);
+    call->keys = how->args(lock, &(asker){.token = token}, &call->args);
     call->script = how->script;
     call->until = dlock_in_ms(e->client->options.io_ms);
     call->decided = ignore;

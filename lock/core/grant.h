@@ -25,6 +25,7 @@ typedef struct grant {
     dlock_lock *lock; /* (a reference) */
     char token[TOKEN_LEN];
     uint64_t fence;
+    int64_t lease_ms, renew_ms;     /* its own, the same in all its holds */
     dlock_time since;               /* before the acquire was sent */
     dlock_time ends;                /* max_hold */
     int passed;                     /* hand-offs inside the cohort */

@@ -28,23 +28,30 @@ typedef struct answer {
  * entry unless there is one already (fair_acquire.lua knows the numbers). */
 typedef enum entry_mode { ENTRY_NONE, ENTRY_NEW, ENTRY_AGAIN } entry_mode;
 
+/* Who asks. Only an acquire or a renewal uses the lease, only an acquire the entry. */
+typedef struct asker {
+    const char *token;
+    int64_t lease_ms;
+    entry_mode entry;
+} asker;
+
 /* A script of a kind, and its words: `args` adds the keys and then the arguments, and returns the
- * number of keys. Only an acquire uses `entry`. */
+ * number of keys. */
 typedef struct kind_call {
     dlock_script *script;
-    int (*args)(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args);
+    int (*args)(const dlock_lock *lock, const asker *who, dlock_args *args);
 } kind_call;
 
 /* How to ask all servers of the client's quorum; a majority decides. ask.h has the results. */
 typedef struct kind_everywhere {
-    dlock_status (*acquire)(dlock_lock *lock, const char *token, answer *ret);
+    dlock_status (*acquire)(dlock_lock *lock, const asker *who, answer *ret);
     dlock_status (*release)(dlock_lock *lock, const char *token);
     dlock_status (*leave)(dlock_lock *lock, const char *token);
 
     /* A renewal's words for one server; returns the number of keys. Until `takes` the renewal may
      * take a vote that nobody has; 0 = it may not. read_vote() reads the answer to what was asked
      * at `asked`: 1: renewed, 0: not ours. False: the answer has another shape. */
-    int (*renew_args)(const dlock_lock *lock, const char *token, int server, dlock_time takes,
+    int (*renew_args)(const dlock_lock *lock, const asker *who, int server, dlock_time takes,
                       dlock_args *args);
     bool (*read_vote)(const dlock_lock *lock, int server, dlock_time asked, const redisReply *reply,
                       int64_t *ret);

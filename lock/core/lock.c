@@ -17,7 +17,6 @@
 enum { MULTI_MAX = 64 };
 
 #define LEASE_DEFAULT_MS  10000
-#define LEASE_MIN_MS      10
 #define COHORT_DEFAULT_MS 10
 
 static const char *check_options(const dlock_client *client, const dlock_options *o, int names)

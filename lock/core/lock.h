@@ -20,6 +20,7 @@ enum {
 /* A waiting thread (this struct is on its stack), or a pending acquisition. */
 typedef struct waiter {
     char token[TOKEN_LEN];
+    int64_t lease_ms; /* that it asks for */
     void (*on_wake)(
         struct waiter *w); /* pending: called in place of `cond`, under the set's lock */
     pthread_cond_t cond;

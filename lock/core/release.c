@@ -102,7 +102,7 @@ dlock_status dlock_release_end(grant_release *r, dlock_status status)
     grant *g = r->grant;
     dlock_lock *lock = g->lock;
     if (dlock_status_open(status))
-        dlock_retried_releases_add(lock, g->token);
+        dlock_retried_releases_add(lock, g->token, g->lease_ms);
     if (atomic_load(&g->state) == GRANT_TAKEN) /* but if only the fence was, it had our token */
         status = DLOCK_NOT_OWNER;
     else if (!r->was_ours && status == DLOCK_OK)

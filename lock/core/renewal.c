@@ -111,9 +111,9 @@ static void note_written(pipeline_call *call)
 
 /* The limit of a question: io_ms, or a quarter of the lease, so that a lost reply does not cost the
  * lease. */
-static int64_t patience_ms(const dlock_lock *lock)
+static int64_t patience_ms(const grant *g)
 {
-    int64_t ms = lock->options.lease_ms / 4, io_ms = lock->client->options.io_ms;
+    int64_t ms = g->lease_ms / 4, io_ms = g->lock->client->options.io_ms;
     ms = ms > PATIENCE_MIN_MS ? ms : PATIENCE_MIN_MS;
     return ms < io_ms ? ms : io_ms;
 }
@@ -128,6 +128,7 @@ static void prepare(renewal *r, int server)
 {
     const grant *g = r->g;
     const kind *how = g->lock->kind;
+    const asker who = {.token = g->token, .lease_ms = g->lease_ms};
     dlock_time end = {atomic_load(&g->valid_until_us)};
     pipeline_call *call = &r->calls[server].call;
     pipeline **to = pipeline_to(r, server);
@@ -137,10 +138,10 @@ static void prepare(renewal *r, int server)
     dlock_args_init(&call->args);
     if (how->everywhere)
         call->keys = how->everywhere->renew_args(
-            g->lock, g->token, server,
+            g->lock, &who, server,
             g->lacks >> server & 1 ? dlock_sooner(r->until, end) : (dlock_time){0}, &call->args);
     else
-        call->keys = how->renew.args(g->lock, g->token, ENTRY_NONE, &call->args);
+        call->keys = how->renew.args(g->lock, &who, &call->args);
     call->script = how->renew.script;
     call->until = r->until;
     call->lazy = end.us - dlock_now().us > LAZY_FROM_MS * 1000;
@@ -160,7 +161,7 @@ static renewal *new_renewal(renewals *all, grant *g)
     *r = (renewal){.all = all,
                    .g = g,
                    .asked = dlock_now(),
-                   .until = dlock_in_ms(patience_ms(g->lock)),
+                   .until = dlock_in_ms(patience_ms(g)),
                    .servers = servers,
                    .need = servers / 2 + 1};
     dlock_grant_ref(g);
@@ -226,7 +227,7 @@ bool dlock_renewal_conclude(const renewal *r)
     pthread_mutex_lock(&r->all->lock);
     int yes = r->yes, no = r->no;
     pthread_mutex_unlock(&r->all->lock);
-    bool good = yes >= r->need && dlock_grant_confirm(r->g, r->asked, r->g->lock->options.lease_ms);
+    bool good = yes >= r->need && dlock_grant_confirm(r->g, r->asked, r->g->lease_ms);
     if (good) {
         dlock_lock_count(r->g->lock, renewals, 1);
         atomic_store(&r->g->extended_us, r->asked.us);

@@ -102,7 +102,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-void dlock_retried_releases_add(dlock_lock *lock, const char *token)
+void dlock_retried_releases_add(dlock_lock *lock, const char *token, int64_t lease_ms)
 {
     retried_releases *r = lock->client->retried[lock->kind->everywhere != NULL];
     open_release *open = calloc(1, sizeof(*open));
@@ -110,7 +110,7 @@ void dlock_retried_releases_add(dlock_lock *lock, const char *token)
         return;
     open->lock = lock;
     dlock_lock_ref(lock);
-    open->until = dlock_in_ms(lock->options.lease_ms);
+    open->until = dlock_in_ms(lease_ms);
     snprintf(open->token, sizeof(open->token), "%s", token);
     pthread_mutex_lock(&r->lock);
     open->next = r->first;

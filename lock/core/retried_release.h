@@ -14,7 +14,7 @@ retried_releases *dlock_retried_releases_new(dlock_client *client); /* NULL: out
 void dlock_retried_releases_free(retried_releases *r,
                                  dlock_time until); /* waits for what is open */
 
-/* Releases the lock in the background, if this token has it. */
-void dlock_retried_releases_add(dlock_lock *lock, const char *token);
+/* Releases the lock in the background, if this token has it, with this lease. */
+void dlock_retried_releases_add(dlock_lock *lock, const char *token, int64_t lease_ms);
 
 #endif

@@ -66,7 +66,7 @@ static void send_heartbeat(lock_watch *v)
     question *q = v->beat ? NULL : dlock_question_new(&v->task);
     if (!q)
         return;
-    q->call.keys = how->beat.args(v->lock, v->lock->client->id, ENTRY_NONE, &q->call.args);
+    q->call.keys = how->beat.args(v->lock, &(asker){.token = v->lock->client->id}, &q->call.args);
     q->call.script = how->beat.script;
     add_sleepers(v, &q->call.args);
     v->beat = q;

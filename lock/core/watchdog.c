@@ -48,7 +48,7 @@ static void push(watchdog *w, grant *g, dlock_time due)
 /* A grant that is not taken up yet needs one renewal in any case. */
 static bool renews(const grant *g)
 {
-    return (!g->claimed || g->lock->options.renew_ms > 0) && !atomic_load(&g->orphaned);
+    return (!g->claimed || g->renew_ms > 0) && !atomic_load(&g->orphaned);
 }
 
 /* When its next event is due: in `ms`, or at the end of validity if that comes first. */
@@ -62,7 +62,7 @@ static dlock_time next_event(const grant *g, int64_t ms)
 static void expire(grant *g)
 {
     if (dlock_cohort_end(g, GRANT_EXPIRED) && dlock_passed(g->ends))
-        dlock_retried_releases_add(g->lock, g->token);
+        dlock_retried_releases_add(g->lock, g->token, g->lease_ms);
 }
 
 /* Under the mutex. */
@@ -123,7 +123,7 @@ static void wake_for(watchdog *w, const grant *g)
 static void conclude(watchdog *w, renewal *r)
 {
     grant *g = dlock_renewal_grant(r);
-    int64_t next_ms = g->lock->options.renew_ms;
+    int64_t next_ms = g->renew_ms;
     bool good = dlock_renewal_conclude(r);
     pthread_mutex_lock(&w->renewals.lock);
     if (!good && (next_ms <= 0 || next_ms > RETRY_MS))

@@ -131,7 +131,7 @@ static void compose(const dlock_hold *hold, int keys, const dlock_args *args, gu
 static void lose(dlock_hold *hold)
 {
     if (dlock_cohort_end(hold->grant, GRANT_UNSURE))
-        dlock_retried_releases_add(hold->lock, hold->grant->token);
+        dlock_retried_releases_add(hold->lock, hold->grant->token, hold->grant->lease_ms);
 }
 
 static void conclude(dlock_hold *hold, long long said, bool release)

@@ -63,34 +63,31 @@ static dlock_script renew =
 
 enum { FAIR_KEYS = 5 };
 
-static int acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                        dlock_args *args)
+static int acquire_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
     dlock_identity_add_keys(&lock->ids[0], FAIR_KEYS, args);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     dlock_args_int(args, dlock_lock_claim_ms(lock));
-    dlock_args_int(args, entry);
+    dlock_args_int(args, who->entry);
     return FAIR_KEYS;
 }
 
 /* For whoever goes: a holder, a waiter, or one whose grant came too late. For a heartbeat: the
  * process; the tokens of its sleeping waiters follow. */
-static int go_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+static int go_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     dlock_identity_add_keys(&lock->ids[0], FAIR_KEYS, args);
-    dlock_args_text(args, token);
+    dlock_args_text(args, who->token);
     dlock_args_int(args, dlock_lock_claim_ms(lock));
     return FAIR_KEYS;
 }
 
-static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+static int renew_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     dlock_identity_add_keys(&lock->ids[0], FAIR_KEYS - 1, args);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     return FAIR_KEYS - 1;
 }
 

@@ -27,22 +27,19 @@ static dlock_script release =
 static dlock_script renew =
     DLOCK_SCRIPT("hash_renew", "#!lua flags=allow-oom\n" FENCE_LUA HASH_RENEW_LUA);
 
-static int owner_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+static int owner_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry; /* nothing queues */
     dlock_identity_add_keys(&lock->ids[0], 4, args);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     return 4;
 }
 
-static int release_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                        dlock_args *args)
+static int release_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     dlock_args_text(args, dlock_lock_name(lock, 0));
     dlock_args_text(args, lock->ids[0].keys[KEY_CHANNEL]);
-    dlock_args_text(args, token);
+    dlock_args_text(args, who->token);
     return 2;
 }
 

@@ -78,6 +78,7 @@ typedef struct ballot_round {
     atomic_int refs; /* the caller's, and each ballot's */
     dlock_lock *lock;
     const char *token;
+    int64_t lease_ms;
     bool acquires; /* else it releases */
     int enough;    /* so many yes decide; of a release, answers */
     dlock_time deadline;
@@ -155,7 +156,7 @@ static void put(ballot_round *q, int i, bool repeated)
     dlock_args_text(&b->call.args, q->token);
     if (q->acquires) {
         int64_t not_after = dlock_server_clock_at(&client->of_quorum[i], q->deadline);
-        dlock_args_int(&b->call.args, q->lock->options.lease_ms);
+        dlock_args_int(&b->call.args, q->lease_ms);
         dlock_args_int(&b->call.args, not_after ? not_after : LONG_AGO);
     }
     dlock_pipeline_ask(client->options.quorum[i], &b->call);
@@ -312,13 +313,14 @@ static dlock_status quorum_leave(dlock_lock *lock, const char *token)
     return v.told == all ? DLOCK_OK : silence(v);
 }
 
-static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *ret)
+static dlock_status quorum_acquire(dlock_lock *lock, const asker *who, answer *ret)
 {
     const dlock_client *client = lock->client;
     *ret = (answer){.asked = dlock_now(), .retry_ms = -1};
-    dlock_time end = {ret->asked.us + dlock_grant_validity_us(lock->options.lease_ms)};
+    dlock_time end = {ret->asked.us + dlock_grant_validity_us(who->lease_ms)};
     ballot_round q = {.lock = lock,
-                      .token = token,
+                      .token = who->token,
+                      .lease_ms = who->lease_ms,
                       .acquires = true,
                       .enough = majority(client),
                       .deadline = dlock_sooner(end, dlock_in_ms(client->options.io_ms))};
@@ -327,17 +329,17 @@ static dlock_status quorum_acquire(dlock_lock *lock, const char *token, answer *
     if (ret->granted)
         return DLOCK_OK;
     /* Waits for as many answers as there were votes, not for the silent servers. */
-    ret->left_over = v.given && (v.given & ~take_back(lock, token, v.given, v.yes).told);
+    ret->left_over = v.given && (v.given & ~take_back(lock, who->token, v.given, v.yes).told);
     return v.yes + v.no >= majority(client) ? DLOCK_OK : silence(v);
 }
 
 /* A server whose clock is not known is asked for its vote with the next renewal. */
-static int renew_args(const dlock_lock *lock, const char *token, int i, dlock_time takes,
+static int renew_args(const dlock_lock *lock, const asker *who, int i, dlock_time takes,
                       dlock_args *args)
 {
     dlock_args_text(args, dlock_lock_name(lock, 0));
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     dlock_args_int(args, takes.us ? dlock_server_clock_at(&lock->client->of_quorum[i], takes) : 0);
     return 1;
 }

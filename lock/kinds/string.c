@@ -26,37 +26,32 @@ static void add_keys(dlock_args *args, const dlock_lock *lock, lock_key key)
         dlock_args_text(args, lock->ids[i].keys[key]);
 }
 
-static int acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                        dlock_args *args)
+static int acquire_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry; /* nothing queues */
     add_keys(args, lock, KEY_NAME);
     add_keys(args, lock, KEY_FENCE);
     add_keys(args, lock, KEY_QUEUE);
     add_keys(args, lock, KEY_BEATS);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     dlock_args_int(args, lock->ids_len);
     return 4 * lock->ids_len;
 }
 
-static int renew_args(const dlock_lock *lock, const char *token, entry_mode entry, dlock_args *args)
+static int renew_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     add_keys(args, lock, KEY_NAME);
     add_keys(args, lock, KEY_FENCE);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     dlock_args_int(args, lock->ids_len);
     return 2 * lock->ids_len;
 }
 
-static int release_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                        dlock_args *args)
+static int release_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     add_keys(args, lock, KEY_NAME);
-    dlock_args_text(args, token);
+    dlock_args_text(args, who->token);
     return lock->ids_len;
 }
 

@@ -35,11 +35,11 @@ static question *new_question(dlock_pending *p, const kind_call *how)
     if (!q)
         return NULL;
     q->call.script = how->script;
+    const asker who = {p->waiter.token, p->waiter.lease_ms, p->attempt.entry};
     if (how == &p->lock->kind->acquire)
-        q->call.keys = dlock_ask_acquire_args(p->lock, p->waiter.token, p->attempt.entry, q->asked,
-                                              &q->call.args);
+        q->call.keys = dlock_ask_acquire_args(p->lock, &who, q->asked, &q->call.args);
     else
-        q->call.keys = how->args(p->lock, p->waiter.token, ENTRY_NONE, &q->call.args);
+        q->call.keys = how->args(p->lock, &who, &q->call.args);
     return q;
 }
 
@@ -57,7 +57,7 @@ static void leave(dlock_pending *p, dlock_status status)
 {
     question *q = dlock_status_open(status) ? NULL : new_question(p, &p->lock->kind->leave);
     if (!q) {
-        dlock_retried_releases_add(p->lock, p->waiter.token);
+        dlock_retried_releases_add(p->lock, p->waiter.token, p->waiter.lease_ms);
         finish(p, DLOCK_UNKNOWN);
         return;
     }
@@ -75,7 +75,7 @@ static void conclude_leaving(dlock_pending *p)
     dlock_question_free(p->question);
     p->question = NULL;
     if (dlock_status_open(left))
-        dlock_retried_releases_add(p->lock, p->waiter.token);
+        dlock_retried_releases_add(p->lock, p->waiter.token, p->waiter.lease_ms);
     finish(p, dlock_status_open(left) ? DLOCK_UNKNOWN : p->ending);
 }
 
@@ -125,7 +125,7 @@ static void take_answer(dlock_pending *p)
     dlock_status status = dlock_question_status(q);
     bool late = false;
     if (status == DLOCK_OK) {
-        status = dlock_ask_read_acquired(p->lock, q->asked, q->call.reply, &a);
+        status = dlock_ask_read_acquired(p->lock, p->waiter.lease_ms, q->asked, q->call.reply, &a);
         late = status == DLOCK_UNAVAILABLE && !p->asked_late;
     }
     dlock_question_free(q);
@@ -228,7 +228,7 @@ static void notice_cancel(cancel_listener *l)
 static void begin(dlock_pending *p, const dlock_wait *wait)
 {
     dlock_attempt_begin(&p->attempt, wait);
-    dlock_acquire_token(p->lock, wait, p->waiter.token);
+    dlock_acquire_waiter(p->lock, wait, &p->waiter);
     p->waiter.on_wake = notice_wake_up;
     p->cancel = wait->cancel;
     p->since = dlock_now();

@@ -106,7 +106,7 @@ dlock_status dlock_release_start(dlock_hold *hold, dlock_pending **ret)
     p->question = q;
     q->call.script = lock->kind->release.script;
     q->call.keys =
-        lock->kind->release.args(lock, p->release.grant->token, ENTRY_NONE, &q->call.args);
+        lock->kind->release.args(lock, &(asker){.token = p->release.grant->token}, &q->call.args);
     dlock_question_put(q);
     return DLOCK_OK;
 }

@@ -30,7 +30,7 @@ static dlock_script downgrade = DLOCK_SCRIPT(
 
 /* OK: the reader's token is in, as `ret` says. EXPIRED, NOT_OWNER: the writer's was not; and else
  * as dlock_ask_acquire(), whose reasons for a second try are these too. */
-static dlock_status ask_exchange(dlock_lock *read, const char *writer, const char *reader,
+static dlock_status ask_exchange(dlock_lock *read, const char *writer, const waiter *reader,
                                  answer *ret)
 {
     dlock_client *client = read->client;
@@ -42,8 +42,8 @@ static dlock_status ask_exchange(dlock_lock *read, const char *writer, const cha
         dlock_time asked = dlock_now();
         int keys = dlock_shares_keys(read, &args);
         dlock_args_text(&args, writer);
-        dlock_args_text(&args, reader);
-        dlock_args_int(&args, read->options.lease_ms);
+        dlock_args_text(&args, reader->token);
+        dlock_args_int(&args, reader->lease_ms);
         dlock_args_int(&args, dlock_lock_claim_ms(read));
         dlock_ask_add_limit(read, asked, &args);
         status = dlock_ask_script(client, client->options.redis, &downgrade, keys, &args,
@@ -51,7 +51,7 @@ static dlock_status ask_exchange(dlock_lock *read, const char *writer, const cha
         dlock_args_free(&args);
         if (status != DLOCK_OK)
             break;
-        status = dlock_ask_read_acquired(read, asked, reply, ret);
+        status = dlock_ask_read_acquired(read, reader->lease_ms, asked, reply, ret);
         freeReplyObject(reply);
     }
     if (status == DLOCK_OK && !ret->granted)
@@ -71,8 +71,8 @@ static dlock_status exchange(grant_release *r, dlock_lock *read, grant **ret)
     answer a;
     waiter w = {0};
     grant *write = r->grant;
-    dlock_acquire_token(read, &(dlock_wait){0}, w.token);
-    dlock_status status = ask_exchange(read, write->token, w.token, &a);
+    dlock_acquire_waiter(read, &(dlock_wait){0}, &w);
+    dlock_status status = ask_exchange(read, write->token, &w, &a);
     if (status == DLOCK_OK) {
         a.fence = write->fence;
         *ret = dlock_attempt_grant(read, &w, &a);
@@ -80,9 +80,9 @@ static dlock_status exchange(grant_release *r, dlock_lock *read, grant **ret)
             status = DLOCK_NO_MEMORY;
     }
     if (dlock_status_open(status) || status == DLOCK_FAILED || status == DLOCK_NO_MEMORY)
-        dlock_retried_releases_add(read, w.token);
+        dlock_retried_releases_add(read, w.token, w.lease_ms);
     if (status == DLOCK_FAILED)
-        dlock_retried_releases_add(write->lock, write->token);
+        dlock_retried_releases_add(write->lock, write->token, write->lease_ms);
     dlock_status ended = dlock_release_end(r, status == DLOCK_NO_MEMORY ? DLOCK_OK : status);
     return status == DLOCK_NO_MEMORY ? status : ended;
 }

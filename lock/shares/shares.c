@@ -63,37 +63,32 @@ int dlock_shares_keys(const dlock_lock *lock, dlock_args *args)
     return RW_KEYS + 1;
 }
 
-int dlock_shares_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                              dlock_args *args)
+int dlock_shares_acquire_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
     int keys = dlock_shares_keys(lock, args);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     dlock_args_int(args, dlock_lock_claim_ms(lock));
-    dlock_args_int(args, entry);
+    dlock_args_int(args, who->entry);
     dlock_args_int(args, lock->options.permits);
     return keys;
 }
 
 /* Of whoever goes: a holder, a waiter, or one who was handed a share too late. Of a heartbeat:
  * the process, whose sleeping waiters are to follow. */
-int dlock_shares_go_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                         dlock_args *args)
+int dlock_shares_go_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     int keys = dlock_shares_keys(lock, args);
-    dlock_args_text(args, token);
+    dlock_args_text(args, who->token);
     dlock_args_int(args, dlock_lock_claim_ms(lock));
     return keys;
 }
 
-int dlock_shares_renew_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                            dlock_args *args)
+int dlock_shares_renew_args(const dlock_lock *lock, const asker *who, dlock_args *args)
 {
-    (void)entry;
     int keys = dlock_shares_keys(lock, args);
-    dlock_args_text(args, token);
-    dlock_args_int(args, lock->options.lease_ms);
+    dlock_args_text(args, who->token);
+    dlock_args_int(args, who->lease_ms);
     return keys;
 }
 

@@ -13,12 +13,9 @@ extern dlock_script dlock_shares_acquire, dlock_shares_release, dlock_shares_lea
 /* The keys of shares.lua; returns their number. */
 int dlock_shares_keys(const dlock_lock *lock, dlock_args *args);
 
-int dlock_shares_acquire_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                              dlock_args *args);
-int dlock_shares_go_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                         dlock_args *args);
-int dlock_shares_renew_args(const dlock_lock *lock, const char *token, entry_mode entry,
-                            dlock_args *args);
+int dlock_shares_acquire_args(const dlock_lock *lock, const asker *who, dlock_args *args);
+int dlock_shares_go_args(const dlock_lock *lock, const asker *who, dlock_args *args);
+int dlock_shares_renew_args(const dlock_lock *lock, const asker *who, dlock_args *args);
 int64_t dlock_shares_beaten(dlock_lock *lock, dlock_time asked, const redisReply *reply);
 void dlock_shares_heard(dlock_lock *lock, const char *token);
 

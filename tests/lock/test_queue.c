@@ -21,7 +21,7 @@ static void beat(dlock_lock *lock, const char *token)
     redisReply *reply = NULL;
     dlock_args args;
     dlock_args_init(&args);
-    int keys = lock->kind->beat.args(lock, lock->client->id, ENTRY_NONE, &args);
+    int keys = lock->kind->beat.args(lock, &(asker){.token = lock->client->id}, &args);
     dlock_args_text(&args, token);
     assert_int_equal(dlock_ask_script(lock->client, lock->client->options.redis,
                                       lock->kind->beat.script, keys, &args, 0, &reply),
@@ -44,11 +44,11 @@ static void whoever_comes_first_queues_a_waiter_once(void **state)
         snprintf(w.token, sizeof(w.token), "%s:%zu", dlock_client_id(r->client), i);
         for (const char *step = orders[i]; *step; step++) {
             answer a = {0};
-            entry_mode entry = *step == FIRST ? ENTRY_NEW : ENTRY_AGAIN;
+            asker who = {w.token, 10000, *step == FIRST ? ENTRY_NEW : ENTRY_AGAIN};
             if (*step == BEAT)
                 beat(lock, w.token);
             else
-                assert_int_equal(dlock_ask_acquire(lock, w.token, entry, &a), DLOCK_OK);
+                assert_int_equal(dlock_ask_acquire(lock, &who, &a), DLOCK_OK);
             assert_false(a.granted);
             if (rig_ask(r, "LLEN %s", "dlock:{once}:queue") != 1)
                 fail_msg("%s: not queued once after \"%c\"", orders[i], *step);

@@ -316,13 +316,15 @@ static void a_question_asked_twice_is_one_grant(void **state)
     dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
     for (int i = 0; i < 3; i++) {
         answer first, again, next;
+        asker one = {"x:1", 10000, ENTRY_NEW}, two = {"x:2", 10000, ENTRY_NEW};
         dlock_lock *lock = rig_lock(r->client, "twice", (dlock_options){.kind = kinds[i]});
-        assert_int_equal(dlock_ask_acquire(lock, "x:1", ENTRY_NEW, &first), DLOCK_OK);
-        assert_int_equal(dlock_ask_acquire(lock, "x:1", ENTRY_AGAIN, &again), DLOCK_OK);
+        assert_int_equal(dlock_ask_acquire(lock, &one, &first), DLOCK_OK);
+        one.entry = ENTRY_AGAIN;
+        assert_int_equal(dlock_ask_acquire(lock, &one, &again), DLOCK_OK);
         assert_true(first.granted && again.granted);
         assert_true(first.fence == again.fence);
         assert_int_equal(dlock_ask_release(lock, "x:1"), DLOCK_OK);
-        assert_int_equal(dlock_ask_acquire(lock, "x:2", ENTRY_NEW, &next), DLOCK_OK);
+        assert_int_equal(dlock_ask_acquire(lock, &two, &next), DLOCK_OK);
         assert_true(next.granted && next.fence > again.fence);
         assert_int_equal(dlock_ask_release(lock, "x:2"), DLOCK_OK);
         dlock_lock_free(lock);

@@ -17,9 +17,9 @@ static struct {
     dlock_cancel *cancel; /* fired by the question number MANY; NULL = none */
 } told;
 
-static dlock_status tell(dlock_lock *lock, const char *token, answer *ret)
+static dlock_status tell(dlock_lock *lock, const asker *who, answer *ret)
 {
-    (void)lock, (void)token;
+    (void)lock, (void)who;
     *ret = (answer){.asked = dlock_now(), .retry_ms = told.retry_ms};
     told.asked++;
     if (told.cancel && told.asked == MANY)
