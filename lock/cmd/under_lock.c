@@ -16,6 +16,7 @@
  * After a loss all is done anew, with a client of its own, so that no thread runs at the next fork.
  */
 #include "cmd/under_lock.h"
+#include "cmd/signals.h"
 #include "cmd/spacing.h"
 #include "cmd/supervisor.h"
 
@@ -50,32 +51,6 @@ typedef struct run_job {
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-static bool catch_signals(run_job *run)
-{
-    static const int caught[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD};
-    sigemptyset(&run->caught);
-    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
-        struct sigaction now;
-        if (sigaction(caught[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&run->caught, caught[i]); /* who ignores one, as nohup, means it */
-    }
-    sigprocmask(SIG_BLOCK, &run->caught, &run->mask);
-    run->signals = signalfd(-1, &run->caught, SFD_CLOEXEC | SFD_NONBLOCK);
-    return run->signals >= 0;
-}
-
-/* The next signal that ends a wait, or 0. The others are meant for a command that does not run
- * yet. */
-static int ending_signal(int signals)
-{
-    struct signalfd_siginfo info;
-    while (read(signals, &info, sizeof(info)) == sizeof(info)) {
-        if (info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2 && info.ssi_signo != SIGCHLD)
-            return (int)info.ssi_signo;
-    }
-    return 0;
-}
-
 static void pass_signals(run_job *run)
 {
     struct signalfd_siginfo info;
@@ -88,27 +63,6 @@ static void pass_signals(run_job *run)
 }
 
 /* ---- waiting for Redis ----------------------------------------------------------------------- */
-
-static void leave(int signo)
-{
-    _exit(128 + signo);
-}
-
-/* Whether a signal ends the program on the spot: as long as there is nothing to give back. */
-static void signals_end_us(const run_job *run, bool yes)
-{
-    static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
-        if (sigismember(&run->caught, ending[i]) != 1)
-            continue;
-        sigaddset(&set, ending[i]);
-        if (yes)
-            signal(ending[i], leave);
-    }
-    sigprocmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
-}
 
 /* A try again would be answered the same. */
 static bool refused_for_good(void)
@@ -160,7 +114,7 @@ static void *cancel_on_signal(void *arg)
     struct pollfd fds[] = {{.fd = self->signals, .events = POLLIN},
                            {.fd = self->stop, .events = POLLIN}};
     while (!self->signo && (poll(fds, 2, -1) < 0 || !fds[1].revents))
-        self->signo = ending_signal(self->signals);
+        self->signo = signals_ending(self->signals);
     if (self->signo)
         dlock_cancel_now(self->cancel);
     return NULL;
@@ -199,7 +153,7 @@ static dlock_status campaign(const run_job *run, dlock_hold **ret, int *signo)
     dlock_status status = dlock_election_start(e, NULL);
     while (status == DLOCK_OK) {
         poll(fds, 2, -1);
-        *signo = ending_signal(run->signals);
+        *signo = signals_ending(run->signals);
         if (*signo)
             return dlock_election_resign(e) == DLOCK_OK ? DLOCK_CANCELLED : DLOCK_UNKNOWN;
         status = dlock_election_status(e);
@@ -305,14 +259,14 @@ static int acquire_and_run(run_job *run, const command_session *session)
 /* Until the server has answered, and is told what is to be done first. 0, or the exit code. */
 static int reach_and_prepare(run_job *run, const command_session *session)
 {
-    signals_end_us(run, true);
+    signals_end_us(&run->caught, true);
     int code = reach(run, session);
     if (code == 0)
         code = command_check_server(session);
     if (code == 0 && run->prepare)
         code = run->prepare(session, &run->options);
     run->unsettled = code == UNDER_LOCK_UNSETTLED;
-    signals_end_us(run, false);
+    signals_end_us(&run->caught, false);
     return run->unsettled ? 0 : code;
 }
 
@@ -372,7 +326,7 @@ int under_lock(const run_options *options, under_lock_prepare *prepare)
                           .grace_ms = options->grace_ms,
                           .mask = &run.mask,
                           .signals = &run.caught};
-    if (!catch_signals(&run)) {
+    if (!signals_catch(&run.caught, &run.mask, &run.signals)) {
         command_complain("no signalfd: %s", strerror(errno));
         return EXIT_SYSTEM;
     }
