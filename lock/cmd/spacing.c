@@ -1,8 +1,10 @@
 /* The scripts of --at-least and --once-per, and what becomes of their answers. */
 #include "cmd/spacing.h"
+#include "cmd/signals.h"
 #include "cmd/spacing_begin.lua.h"
 #include "cmd/spacing_end.lua.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +46,18 @@ static bool is_open(dlock_status status)
     return status == DLOCK_UNKNOWN || status == DLOCK_UNAVAILABLE;
 }
 
-/* Whether to ask once more; pauses before. */
-static bool again(const dlock_hold *hold, dlock_status status, dlock_time patience)
+/* Whether to ask once more; pauses before. A signal that ends the wait goes to *signo; with
+ * `signals` -1 none does. */
+static bool again(const dlock_hold *hold, dlock_status status, dlock_time patience, int signals,
+                  int *signo)
 {
     if (!is_open(status) || !dlock_held(hold) || dlock_passed(patience))
         return false;
-    dlock_sleep(dlock_in_ms(AGAIN_MS));
-    return true;
+    struct pollfd fd = {.fd = signals, .events = POLLIN};
+    dlock_time until = dlock_in_ms(AGAIN_MS);
+    while (!*signo && poll(&fd, 1, dlock_left_ms(until)) > 0)
+        *signo = signals_ending(signals);
+    return !*signo;
 }
 
 static dlock_time patience(const spacing *self)
@@ -109,7 +116,7 @@ static int not_begun(const spacing *self, dlock_status status)
 }
 
 bool spacing_begin(spacing *ret, const run_options *options, const command_session *session,
-                   dlock_hold *hold, int *code)
+                   dlock_hold *hold, int signals, int *code)
 {
     *ret = (spacing){.options = options, .session = session, .granted = dlock_now()};
     if (options->once_per_ms == 0)
@@ -122,12 +129,14 @@ bool spacing_begin(spacing *ret, const run_options *options, const command_sessi
     do {
         if (guard)
             status = ask_begin(ret, hold, guard, &due, &us);
-    } while (again(hold, status, until));
+    } while (again(hold, status, until, signals, &ret->signo));
     dlock_guard_free(guard);
     ret->began_us = us;
     if (status == DLOCK_OK && due)
         return true;
-    *code = status == DLOCK_OK ? (int)options->busy_code : not_begun(ret, status);
+    *code = ret->signo           ? 128 + ret->signo
+            : status == DLOCK_OK ? (int)options->busy_code
+                                 : not_begun(ret, status);
     if (status == DLOCK_OK && options->busy_code != 0)
         command_complain(
             "%s is not run: under the lock \"%s\" a run that succeeded began %.1f s ago",
@@ -190,6 +199,7 @@ static spacing_end stays_open(const spacing *self, dlock_status status, bool not
 spacing_end spacing_finish(const spacing *self, dlock_hold *hold, int *code)
 {
     bool noted = self->options->once_per_ms > 0 && *code == 0, open = false, kept = false;
+    int unheard = 0;
     if (!noted && rest_ms(self) == 0)
         return SPACING_RELEASE;
     dlock_guard *guard = dlock_guard_new("spacing_end", SPACING_END_LUA);
@@ -201,7 +211,7 @@ spacing_end spacing_finish(const spacing *self, dlock_hold *hold, int *code)
             status = ask_end(self, hold, guard, noted, rest);
         kept = status == DLOCK_OK && rest > 0;
         open = open || is_open(status);
-    } while (again(hold, status, until));
+    } while (again(hold, status, until, -1, &unheard));
     dlock_guard_free(guard);
     if (status != DLOCK_OK && open) { /* a renewal was refused meanwhile, or this question */
         kept = is_kept(self, hold);

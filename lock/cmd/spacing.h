@@ -13,10 +13,10 @@
  * will never be written.
  *
  * What Redis does not answer is asked again for a lease, a minute at most, and as long as the lock
- * is ours. If it stays open after the command then the lock is not handed on: for --at-least it is
- * left to its lease, which is no shorter than the rest. A run that succeeded may then count or not:
- * the command may run twice in a period, one run after the other, but is never left out for a run
- * that failed.
+ * is ours; before the command a signal ends that. If it stays open after the command then the lock
+ * is not handed on: for --at-least it is left to its lease, which is no shorter than the rest. A
+ * run that succeeded may then count or not: the command may run twice in a period, one run after
+ * the other, but is never left out for a run that failed.
  */
 #ifndef DLOCK_CMD_SPACING_H
 #define DLOCK_CMD_SPACING_H
@@ -29,6 +29,7 @@ typedef struct spacing {
     const command_session *session; /* (borrowed) */
     dlock_time granted;
     int64_t began_us; /* by Redis's clock; only with --once-per */
+    int signo;        /* the signal that ended the question before the command; 0 = none */
 } spacing;
 
 typedef enum spacing_end {
@@ -40,10 +41,10 @@ typedef enum spacing_end {
 /* The lease that the lock needs. */
 int64_t spacing_lease_ms(const run_options *options);
 
-/* To be called right after the grant. True: the command is to run. False, and the exit code, after
- * a complaint. */
+/* To be called right after the grant. True: the command is to run. False, and the exit code: after
+ * a complaint, or, of a signal from the signalfd while Redis did not answer, 128 + its number. */
 bool spacing_begin(spacing *ret, const run_options *options, const command_session *session,
-                   dlock_hold *hold, int *code);
+                   dlock_hold *hold, int signals, int *code);
 
 /* To be called once nobody of the command's descendants is left. *code is the command's exit code;
  * 0 becomes EXIT_UNREACHABLE if it is not known whether the run counts. */

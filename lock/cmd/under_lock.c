@@ -32,6 +32,7 @@
 #define UNREACHED_MS 5000 /* patience with a server that never answered, where no wait is given */
 #define QUESTION_MS  1000 /* what the first question may take, however short the wait is */
 #define AGAIN_MS     100  /* pause before it is asked again */
+#define LEAVE_MS     500  /* what a release may take after a signal */
 
 typedef struct run_job {
     run_options options;
@@ -195,6 +196,12 @@ static int watch(run_job *run, dlock_hold *hold)
     return code;
 }
 
+static void may_stay(const run_job *run, dlock_status released)
+{
+    command_complain("the lock \"%s\" may stay until its lease ends: %s", run->options.name,
+                     dlock_status_text(released));
+}
+
 /* Runs the command under the hold, and releases, or leaves the name taken. */
 static int run_under(run_job *run, dlock_hold *hold)
 {
@@ -211,20 +218,41 @@ static int run_under(run_job *run, dlock_hold *hold)
         command_complain("the lock \"%s\" was lost before %s ended", name, run->options.command[0]);
         return EXIT_LOST;
     }
-    command_complain("the lock \"%s\" may stay until its lease ends: %s", name,
-                     dlock_status_text(released));
+    may_stay(run, released);
     return code;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* After a signal, because of which a Redis that is silent anyway gets no more than a moment. */
+static void release_soon(const run_job *run, dlock_hold *hold, int code)
+{
+    dlock_pending *release;
+    if (dlock_release_start(hold, &release) != DLOCK_OK) {
+        dlock_release(hold);
+        return;
+    }
+    struct pollfd decided = {.fd = dlock_pending_fd(release), .events = POLLIN};
+    poll(&decided, 1, LEAVE_MS);
+    dlock_status status = dlock_release_finish(release);
+    bool pending = status == DLOCK_PENDING;
+    if (pending || status == DLOCK_UNKNOWN || status == DLOCK_UNAVAILABLE)
+        may_stay(run, pending ? DLOCK_UNKNOWN : status);
+    if (pending)
+        _exit(code); /* the end of the session would wait for it */
+}
+
 /* The lock is ours: runs the command, if it is to run. */
 static int run_granted(run_job *run, const command_session *session, dlock_hold *hold)
 {
     int code = run->unsettled ? run->prepare(session, &run->options) : 0;
-    if (code == 0 && spacing_begin(&run->spacing, &run->options, session, hold, &code))
+    if (code == 0 &&
+        spacing_begin(&run->spacing, &run->options, session, hold, run->signals, &code))
         return run_under(run, hold);
-    dlock_release(hold);
+    if (run->spacing.signo)
+        release_soon(run, hold, code);
+    else
+        dlock_release(hold);
     return code;
 }
 

@@ -406,6 +406,50 @@ static void no_answer_to_whether_it_ran_is_no_run(void **state)
     fx_proxy_stop(proxy);
 }
 
+static bool is_taken(void *unused)
+{
+    (void)unused;
+    return ask("EXISTS n") == 1;
+}
+
+/* Its question whether the command ran stays without an answer; then it gets the signal. `order` is
+ * for the proxy before that. */
+static void interrupt_question(int signo, const char *order, char *said, size_t said_len)
+{
+    char words[512];
+    ask("FLUSHALL");
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(redis));
+    fx_proxy_say(proxy, "drop request match script math.abs");
+    snprintf(words, sizeof(words),
+             "run --redis %s --lease-ms 60000 --at-least 1h --once-per 1h n -- touch %s/file",
+             fx_proxy_url(proxy), fx_redis_dir(redis));
+    fx_process *process = start(words);
+    assert_true(fx_wait_until(is_taken, NULL, SOON_MS));
+    if (order)
+        fx_proxy_say(proxy, "%s", order);
+    fx_process_signal(process, SIGUSR1); /* is for a command */
+    fx_process_signal(process, signo);
+    assert_int_equal(finish(process, said, said_len), 128 + signo);
+    assert_int_not_equal(fx_shell("test -e \"$1/file\"", fx_redis_dir(redis), SOON_MS), 0);
+    assert_int_equal(ask("EXISTS dlock:{n}:ran"), 0);
+    fx_proxy_stop(proxy);
+}
+
+static void a_signal_ends_the_question_whether_it_ran(void **state)
+{
+    (void)state;
+    char said[512];
+    fx_only_single("a proxy stands before it");
+    interrupt_question(SIGTERM, NULL, said, sizeof(said));
+    assert_string_equal(said, "");
+    assert_int_equal(ask("EXISTS n"), 0);
+    interrupt_question(SIGINT, NULL, said, sizeof(said));
+    assert_int_equal(ask("EXISTS n"), 0);
+    /* Where Redis does not take the lock back either, it is said. */
+    interrupt_question(SIGTERM, "blackhole", said, sizeof(said));
+    assert_non_null(strstr(said, "the lock \"n\" may stay until its lease ends"));
+}
+
 /* ---- Redis and clocks ------------------------------------------------------------------------ */
 
 static void a_redis_that_came_back_empty_has_forgotten(void **state)
@@ -518,6 +562,7 @@ int main(void)
         TEST(a_kept_name_is_found_by_its_token),
         TEST(a_silent_end_leaves_the_lock_to_its_lease),
         TEST(no_answer_to_whether_it_ran_is_no_run),
+        TEST(a_signal_ends_the_question_whether_it_ran),
         TEST(a_redis_that_came_back_empty_has_forgotten),
         TEST(the_clocks_of_hosts_do_not_matter),
         TEST(times_and_combinations),
