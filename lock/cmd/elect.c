@@ -29,7 +29,7 @@ static const char help[] =
     "  N        COMMAND's own; 126 or 127 when it can not be started\n"
     "  64       usage, or NAME is in use with another kind of lock\n"
     "  69       Redis not reached at the start, or it answered with an error\n"
-    "  71       no process or memory, no /proc, or the supervisor was killed\n"
+    "  71       no process, memory or descriptors, no /proc, or the supervisor was killed\n"
     "  76       leadership was lost after TERM, INT or QUIT, or unnoticed before COMMAND's end\n"
     "  128 + N  signal N ended COMMAND, or the campaign\n"
     "\n"

@@ -77,7 +77,7 @@ static const char help[] =
     "  64       usage, or NAME is in use with another kind of lock\n"
     "  69       Redis not reached; or COMMAND ended with 0, and it is not known whether that\n"
     "           counts for --once-per\n"
-    "  71       no process or memory, no /proc, or the supervisor was killed\n"
+    "  71       no process, memory or descriptors, no /proc, or the supervisor was killed\n"
     "  75       the lock was not obtained, or COMMAND ran in the period of --once-per\n"
     "  76       the lock was lost, or about to be lost, before COMMAND ended\n"
     "  128 + N  signal N ended COMMAND, or the wait\n"

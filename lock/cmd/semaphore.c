@@ -32,7 +32,7 @@ static const char help[] =
     "  N        COMMAND's own; 126 or 127 when it can not be started\n"
     "  64       usage, or Redis has another number of permits, or another kind of lock\n"
     "  69       Redis not reached\n"
-    "  71       no process or memory, no /proc, or the supervisor was killed\n"
+    "  71       no process, memory or descriptors, no /proc, or the supervisor was killed\n"
     "  75       no permit was obtained\n"
     "  76       the permit was lost, or about to be lost, before COMMAND ended\n"
     "  128 + N  signal N ended COMMAND, or the wait\n"

@@ -34,6 +34,9 @@
 #define AGAIN_MS     100  /* pause before it is asked again */
 #define LEAVE_MS     500  /* what a release may take after a signal */
 
+/* For the supervisor two; the others are for one server. */
+enum { DESCRIPTORS = 6, DESCRIPTORS_ELECT = 9 };
+
 typedef struct run_job {
     run_options options;
     under_lock_prepare *prepare; /* NULL: none */
@@ -309,6 +312,21 @@ static int make_election(run_job *run, const command_session *session)
     return command_exit_code(status);
 }
 
+/* Whether what is still to be opened can be: a connection that can not be opened would be tried
+ * again without an end, and without one there is no renewal. */
+static bool has_descriptors(const run_job *run)
+{
+    int fds[DESCRIPTORS_ELECT], len = 0;
+    int needed = run->options.kind == DLOCK_FAIR ? DESCRIPTORS_ELECT : DESCRIPTORS;
+    while (len < needed && (fds[len] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        len++;
+    if (len < needed)
+        command_complain("too few descriptors, see ulimit -n: %s", strerror(errno));
+    for (int i = 0; i < len; i++)
+        close(fds[i]);
+    return len == needed;
+}
+
 static int run_session(run_job *run)
 {
     command_session session;
@@ -358,6 +376,8 @@ int under_lock(const run_options *options, under_lock_prepare *prepare)
         command_complain("no signalfd: %s", strerror(errno));
         return EXIT_SYSTEM;
     }
+    if (!has_descriptors(&run))
+        return EXIT_SYSTEM;
     sigaction(SIGPIPE, NULL, &on_sigpipe);
     int code;
     do {

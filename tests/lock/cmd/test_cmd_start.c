@@ -71,6 +71,31 @@ static void the_command_runs_whatever_was_inherited(void **state)
     }
 }
 
+/* A limit is high enough, or dlock says that it is not; what it can not open later it would wait
+ * for without an end, or lose the lock. */
+static void too_few_descriptors_are_said_at_once(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"run", "elect", "semaphore 2"};
+    fx_only_single("several servers take more");
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        int code = 71;
+        for (int limit = 5; limit <= 40; limit += limit < 14 ? 1 : 26) {
+            char line[256];
+            snprintf(line, sizeof(line), "ulimit -n %d; exec $DLOCK %s n%zu -- true", limit,
+                     commands[i], i);
+            int before = code;
+            fx_process *process = start(line);
+            code = fx_process_wait(process, SOON_MS);
+            const char *said = fx_process_stderr(process);
+            if ((code != before && code != 0) || (code == 71) != (*said != '\0'))
+                fail_msg("%s with %d: exit %d, %s", commands[i], limit, code, said);
+            fx_process_free(process);
+        }
+        assert_int_equal(code, 0);
+    }
+}
+
 static bool sigpipe_is_ignored(const char *how)
 {
     char line[256], out[256];
@@ -205,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_command_runs_whatever_was_inherited),
+        TEST(too_few_descriptors_are_said_at_once),
         TEST(the_command_inherits_what_becomes_of_sigpipe),
         TEST(a_signal_ignored_at_the_start_stays_ignored),
         TEST(the_supervisor_is_not_found_by_dlocks_words),
