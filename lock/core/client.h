@@ -34,7 +34,7 @@ int64_t dlock_server_clock_at(const server_clock *clock, dlock_time moment);
 /* The server's clock showed `server_us` at some time between `asked` and now. */
 void dlock_server_clock_learn(server_clock *clock, int64_t server_us, dlock_time asked);
 
-enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16 };
+enum { CLIENT_ID_LEN = 128, QUORUM_MAX = 16, LOCK_BUCKETS = 1024 };
 
 #define LEASE_MIN_MS 10
 #define TIME_MAX_MS  INT64_C(31536000000) /* of any option: a year, so that no sum overflows */
@@ -55,8 +55,8 @@ struct dlock_client {
     void (*end_engine)(struct engine *e);
     struct workers *workers; /* of blocking calls (pending/workers.c); NULL until needed */
     void (*end_workers)(struct workers *w);
-    pthread_mutex_t locks_lock; /* guards `locks`, and the making of engine and workers */
-    dlock_lock *locks;          /* all that are in use */
+    pthread_mutex_t locks_lock;      /* guards `locks`, and the making of engine and workers */
+    dlock_lock *locks[LOCK_BUCKETS]; /* all that are in use, by their first name */
     pthread_mutex_t stats_lock;
     dlock_stats stats;
 };

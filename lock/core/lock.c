@@ -1,5 +1,5 @@
 /*
- * Making and freeing locks: the options checked and filled in, the names of the keys, and the list
+ * Making and freeing locks: the options checked and filled in, the names of the keys, and the table
  * of a client's locks, by which the same name and options give the same lock.
  */
 #include "core/lock.h"
@@ -132,19 +132,25 @@ static bool ref_again(dlock_lock *lock)
     return refs > 0;
 }
 
+dlock_lock **dlock_lock_bucket(const dlock_lock *lock)
+{
+    return &lock->client->locks[dlock_name_hash(dlock_lock_name(lock, 0)) % LOCK_BUCKETS];
+}
+
 /* Lists the lock, unless the client has the same one already. Returns the one to use: those who
  * wait for it then share a wait set, with one watch, and a cohort. */
 static dlock_lock *enlist(dlock_client *client, dlock_lock *lock)
 {
+    dlock_lock **bucket = dlock_lock_bucket(lock);
     pthread_mutex_lock(&client->locks_lock);
-    dlock_lock *twin = client->locks;
+    dlock_lock *twin = *bucket;
     while (twin && !(same_lock(twin, lock) && ref_again(twin)))
         twin = twin->next;
     if (!twin) {
-        lock->next = client->locks;
+        lock->next = *bucket;
         if (lock->next)
             lock->next->prev = lock;
-        client->locks = lock;
+        *bucket = lock;
     }
     pthread_mutex_unlock(&client->locks_lock);
     return twin ? twin : lock;
@@ -152,8 +158,9 @@ static dlock_lock *enlist(dlock_client *client, dlock_lock *lock)
 
 static void delist(dlock_client *client, dlock_lock *lock)
 {
+    dlock_lock **bucket = dlock_lock_bucket(lock);
     pthread_mutex_lock(&client->locks_lock);
-    *(lock->prev ? &lock->prev->next : &client->locks) = lock->next;
+    *(lock->prev ? &lock->prev->next : bucket) = lock->next;
     if (lock->next)
         lock->next->prev = lock->prev;
     pthread_mutex_unlock(&client->locks_lock);
@@ -258,10 +265,12 @@ void dlock_client_locks(dlock_client *client,
     if (dlock_client_forked(client))
         return;
     pthread_mutex_lock(&client->locks_lock);
-    for (dlock_lock *lock = client->locks; lock; lock = lock->next) {
-        dlock_stats stats;
-        dlock_lock_stats(lock, &stats);
-        each(arg, dlock_lock_name(lock, 0), &stats);
+    for (int i = 0; i < LOCK_BUCKETS; i++) {
+        for (dlock_lock *lock = client->locks[i]; lock; lock = lock->next) {
+            dlock_stats stats;
+            dlock_lock_stats(lock, &stats);
+            each(arg, dlock_lock_name(lock, 0), &stats);
+        }
     }
     pthread_mutex_unlock(&client->locks_lock);
 }

@@ -76,8 +76,11 @@ struct dlock_lock {
     wait_set wait_set;
     cohort cohort;
     dlock_stats stats;       /* under the client's stats_lock */
-    dlock_lock *next, *prev; /* among all locks of the client */
+    dlock_lock *next, *prev; /* in its bucket of the client's */
 };
+
+/* Where the client lists the locks that may have this one's first name. Under its locks_lock. */
+dlock_lock **dlock_lock_bucket(const dlock_lock *lock);
 
 /* Adds to a counter of dlock_stats, or the time since then to one of its histograms: to the lock's
  * and to its client's. */

@@ -102,7 +102,7 @@ bool dlock_wait_set_wake_shared(dlock_lock *lock, const char *token, const answe
         return true;
     dlock_client *client = lock->client;
     pthread_mutex_lock(&client->locks_lock);
-    for (dlock_lock *other = client->locks; other && !found; other = other->next)
+    for (dlock_lock *other = *dlock_lock_bucket(lock); other && !found; other = other->next)
         if (other != lock && dlock_identity_same(&other->ids[0], &lock->ids[0]))
             found = dlock_wait_set_wake(&other->wait_set, token, given);
     pthread_mutex_unlock(&client->locks_lock);

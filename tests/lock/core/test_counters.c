@@ -314,6 +314,47 @@ static void freed_before_it_is_released(void **state)
     dlock_guard_free(guard);
 }
 
+enum { MANY = 10000, NEIGHBOURS_MAX = 60 }; /* where ten in a bucket are usual */
+
+static void count_one(void *arg, const char *name, const dlock_stats *stats)
+{
+    int *count = arg;
+    (void)stats;
+    *count += strncmp(name, "many:", 5) == 0;
+}
+
+/* The same name gives the same lock, and few others are compared with it. */
+static void many_locks_are_found_by_their_names(void **state)
+{
+    const rig *r = *state;
+    const dlock_options none = {.kind = DLOCK_FAIR};
+    static dlock_lock *locks[MANY];
+    int count = 0, longest = 0;
+    char name[32];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "many:%d", i);
+        locks[i] = rig_lock(r->client, name, none);
+    }
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "many:%d", i);
+        dlock_lock *again = rig_lock(r->client, name, none);
+        assert_ptr_equal(again, locks[i]);
+        dlock_lock_free(again);
+        int neighbours = 0;
+        for (const dlock_lock *at = locks[i]->next; at && neighbours <= NEIGHBOURS_MAX;
+             at = at->next)
+            neighbours++;
+        longest = neighbours > longest ? neighbours : longest;
+    }
+    dlock_client_locks(r->client, count_one, &count);
+    assert_int_equal(count, MANY);
+    for (int i = 0; i < MANY; i++)
+        dlock_lock_free(locks[i]);
+    dlock_client_locks(r->client, count_one, &count);
+    assert_int_equal(count, MANY);
+    assert_in_range(longest, 0, NEIGHBOURS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +365,7 @@ int main(void)
         cmocka_unit_test(unknown_and_unavailable),
         cmocka_unit_test(durations_fall_into_their_buckets),
         cmocka_unit_test(freed_before_it_is_released),
+        cmocka_unit_test(many_locks_are_found_by_their_names),
     };
     return cmocka_run_group_tests_name("counters", tests, rig_setup, rig_teardown);
 }
