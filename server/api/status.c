@@ -62,20 +62,32 @@ static const char *find_trouble_of_all(fs_store *store, store_complaint *why)
 typedef struct items_seen {
     bool no_quorum;
     int all, unsold;
-    const char *code; /* of the last of them */
-    store_complaint why;
-    fs_text names;
+    struct {
+        char item[IDENT_MAX + 1];
+        const char *code;
+    } named[NAMED_MOST];
+    store_complaint why; /* the first one's */
 } items_seen;
 
 /* `code`: why the item can not be sold; NULL = it can. */
-static void count_item(items_seen *seen, const char *item, const char *code)
+static void count_item(items_seen *seen, const char *item, const char *code,
+                       const store_complaint *why)
 {
     seen->all++;
     if (!code)
         return;
-    seen->code = code;
-    if (seen->unsold++ < NAMED_MOST)
-        text_printf(&seen->names, "not sold: %s %s\n", item, code);
+    if (seen->unsold == 0)
+        seen->why = *why;
+    if (seen->unsold < NAMED_MOST) {
+        snprintf(seen->named[seen->unsold].item, IDENT_MAX + 1, "%s", item);
+        seen->named[seen->unsold].code = code;
+    }
+    seen->unsold++;
+}
+
+static int named_len(const items_seen *seen)
+{
+    return seen->unsold < NAMED_MOST ? seen->unsold : NAMED_MOST;
 }
 
 /* Why nothing can be sold from the sale's keys of set k: what is wrong with their server. */
@@ -97,26 +109,25 @@ static void see_item(void *arg, fs_sale *sale)
 {
     items_seen *seen = arg;
     const open_sale *open = &sale->open_sale;
+    store_complaint why = {.detail = NO_ITEM};
     const char *code = outcome_table[sale_state_outcome(fs_sale_state(sale))].code;
-    if (code)
-        seen->why = (store_complaint){.detail = NO_ITEM};
-    else
+    if (!code)
         for (int k = 0; k < open->key_sets && (k == 0 || code); k++)
-            code = find_trouble_in(open, k, &seen->why);
+            code = find_trouble_in(open, k, &why);
     if (!code && seen->no_quorum && open->strategy->lock.kind == DLOCK_QUORUM) {
-        seen->why = (store_complaint){.detail = NO_ITEM};
+        why = (store_complaint){.detail = NO_ITEM};
         code = outcome_table[BUY_UNAVAILABLE].code;
     }
-    count_item(seen, open->terms.item, code);
+    count_item(seen, open->terms.item, code, &why);
 }
 
 static void see_unopened(void *arg, const char *item, sale_state state)
 {
-    items_seen *seen = arg;
-    seen->why = (store_complaint){.detail = NO_ITEM};
-    count_item(seen, item,
+    const store_complaint why = {.detail = NO_ITEM};
+    count_item(arg, item,
                state == STATE_OVER ? "sale_unreadable"
-                                   : outcome_table[sale_state_outcome(state)].code);
+                                   : outcome_table[sale_state_outcome(state)].code,
+               &why);
 }
 
 static void put_trouble(api_reply *reply, const char *code, const store_complaint *why)
@@ -126,21 +137,34 @@ static void put_trouble(api_reply *reply, const char *code, const store_complain
         text_put(&reply->body, STRING("redis", why->redis));
 }
 
+/* Of several items the first one's reason is the problem's. */
+static void put_unsold(const items_seen *seen, api_reply *reply)
+{
+    fs_text *out = &reply->body;
+    put_trouble(reply, seen->named[0].code, &seen->why);
+    text_put(out, AS_IS("items", "["));
+    for (int i = 0; i < named_len(seen); i++) {
+        text_next(out, "{");
+        text_put(out, STRING("item", seen->named[i].item), STRING("code", seen->named[i].code));
+        text_add(out, "}");
+    }
+    text_add(out, "]");
+}
+
 /* Ready as long as anything can be sold, or nothing is to be. */
 static void put_items(fs_api *api, api_reply *reply)
 {
     items_seen seen = {.no_quorum = quorum_lost(&api->store->quorum)};
-    text_init(&seen.names);
     sale_table_each(api->sales, see_item, &seen);
     sale_table_each_unopened(api->sales, see_unopened, &seen);
     if (seen.unsold > 0 && seen.unsold == seen.all) {
-        put_trouble(reply, seen.code, &seen.why);
-    } else {
-        reply->status = 200;
-        text_add(&reply->body, "ready\n");
-        text_add(&reply->body, text_bytes(&seen.names));
+        put_unsold(&seen, reply);
+        return;
     }
-    text_free(&seen.names);
+    reply->status = 200;
+    text_add(&reply->body, "ready\n");
+    for (int i = 0; i < named_len(&seen); i++)
+        text_printf(&reply->body, "not sold: %s %s\n", seen.named[i].item, seen.named[i].code);
 }
 
 void api_ready(fs_api *api, const api_request *request, api_reply *reply)

@@ -276,6 +276,31 @@ static void some_damaged_are_named_and_all_damaged_are_not_ready(void **state)
     fx_redis_stop(redis);
 }
 
+/* No order of the items is promised. */
+static void each_item_that_is_not_sold_has_its_own_reason(void **state)
+{
+    (void)state;
+    static const char damaged[] = "{\"item\":\"Y1\",\"code\":\"sale_damaged\"}";
+    static const char strange[] = "{\"item\":\"Y2\",\"code\":\"sale_unreadable\"}";
+    char sale[64], code[64];
+    fx_redis *redis = fx_redis_start(NULL);
+    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
+    snprintf(sale, sizeof(sale), "%s", fx_start_sale(server, "Y1", "'stock':100000"));
+    fx_redis_do(redis, "HSET fs:{Y2}:06ffffffffffff:cfg schema 99");
+    fx_redis_do(redis, "SET fs:{Y2}:sale 06ffffffffffff");
+    fx_refused(server, 503, "sale_unreadable", "GET /stock?item=Y2"); /* it knows of it */
+    await(server, "GET /readyz", 200, "ready\nnot sold: Y2 sale_unreadable\n");
+    fx_redis_do(redis, "RENAME fs:{Y1}:%s:sold {Y1}", sale);
+    await(server, "GET /readyz", 503, damaged);
+    const char *said = fx_expect(server, 503, "GET /readyz");
+    fx_has(said, strange);
+    const char *first = strstr(strstr(said, "\"items\":["), "\"code\":");
+    snprintf(code, sizeof(code), "%.*s", (int)strcspn(first, "}"), first);
+    assert_ptr_equal(strstr(said, code), strstr(said, "\"code\":")); /* the first one's */
+    fx_server_kill(server);
+    fx_redis_stop(redis);
+}
+
 /* ---- a sale that Redis has forgotten --------------------------------------------------------- */
 
 /* Instances that have never sold in it can not open it, and yet know that it is not to be sold. */
@@ -474,6 +499,7 @@ int main(void)
         cmocka_unit_test(a_right_that_only_some_need_is_missed),
         cmocka_unit_test(the_probe_knows_what_the_scripts_use),
         cmocka_unit_test(some_damaged_are_named_and_all_damaged_are_not_ready),
+        cmocka_unit_test(each_item_that_is_not_sold_has_its_own_reason),
         cmocka_unit_test(a_forgotten_sale_is_not_ready_where_nobody_has_sold_it),
         cmocka_unit_test(a_server_that_is_compared_first_is_not_called_silent),
         cmocka_unit_test(a_wrong_password_is_said),
