@@ -228,7 +228,10 @@ typedef struct dlock_client_options {
     bool check_order;   /* debugging: report locks taken in opposite orders */
     void (*report)(void *arg, dlock_report what, const char *text);
     void *report_arg;
-    uint64_t reserved[8]; /* must be zero */
+    const char *label;    /* for people: which job is this? Copied to the beginning of the client's
+                             id, 24 bytes at most; all but letters, digits, '.', '_' and '-' becomes
+                             '_'. NULL: none */
+    uint64_t reserved[7]; /* must be zero */
 } dlock_client_options;
 
 /* Makes a client of the server, or servers, at this URL (see dlock_redis.h), with connections of
@@ -252,7 +255,8 @@ DLOCK_API dlock_redis *dlock_client_redis(const dlock_client *client);
  * three times io_ms. NULL is allowed. */
 DLOCK_API void dlock_client_free(dlock_client *client);
 
-/* This client's part of every owner id, "<host>/<pid>/<random>". It never changes. */
+/* This client's part of every owner id: "<host>/<pid>/<random>", or
+ * "<label>@<host>/<pid>/<random>". It never changes. */
 DLOCK_API const char *dlock_client_id(const dlock_client *client);
 
 /* The last Redis failure as a sentence, copied into buf; empty if there was none. */
@@ -674,9 +678,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_with(dlock_client *client, const c
 
 typedef struct dlock_info {
     bool held;
-    char owner[160]; /* token, or Redisson's field; empty if free, or if the key has another type */
-    char host[64];   /* from the owner's token, if it is this library's; otherwise empty */
-    int64_t pid;     /* likewise; 0 = not known */
+    char owner[160];  /* token, or Redisson's field; empty if free, or if the key has another type.
+                         A token begins with "<label>@" if its client has a label */
+    char host[64];    /* from the owner's token, if it is this library's; otherwise empty */
+    int64_t pid;      /* likewise; 0 = not known */
     int64_t since_us; /* Unix time of the grant, from the fence; 0 = not known: READ, SEMAPHORE */
     int64_t ttl_ms;   /* -1: no expiry; -2: free */
     uint64_t fence;   /* last one issued; 0 = none */

@@ -220,8 +220,8 @@ int command_check_server(const command_session *session)
     return recent ? 0 : EXIT_UNREACHABLE;
 }
 
-int command_session_make(const char *url, const char *name, const dlock_options *options,
-                         command_session *ret)
+int command_session_make(const char *url, const char *label, const char *name,
+                         const dlock_options *options, command_session *ret)
 {
     char err[256] = "";
     command_session session = {NULL, NULL, NULL};
@@ -233,7 +233,7 @@ int command_session_make(const char *url, const char *name, const dlock_options 
         command_complain("%s", err);
         return EXIT_USAGE;
     }
-    dlock_client_options client = {.redis = session.redis};
+    dlock_client_options client = {.redis = session.redis, .label = label};
     dlock_status status = dlock_client_new(&client, &session.client, err, sizeof(err));
     if (status == DLOCK_OK && name)
         status = dlock_lock_new(session.client, name, options, &session.lock, err, sizeof(err));
@@ -250,7 +250,7 @@ int command_session_open(const char *url, const char *name, const dlock_options 
                          command_session *ret)
 {
     char err[256] = "";
-    int code = command_session_make(url, name, options, ret);
+    int code = command_session_make(url, NULL, name, options, ret);
     if (code)
         return code;
     if (command_answers(ret, dlock_in_ms(HELLO_MS), err, sizeof(err))) {

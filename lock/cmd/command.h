@@ -87,9 +87,9 @@ typedef struct command_session {
  * the mistake of a script, and not that default: complains, NULL. */
 DLOCK_MUST_CHECK const char *command_redis_url(const char *url);
 
-/* Makes the client and the lock `name` (NULL: none), and asks the server nothing. Complains;
- * returns 0 or the exit code. With 0 the session must be closed. */
-DLOCK_MUST_CHECK int command_session_make(const char *url, const char *name,
+/* Makes the client, which has this label (NULL: none), and the lock `name` (NULL: none), and asks
+ * the server nothing. Complains; returns 0 or the exit code. With 0 the session must be closed. */
+DLOCK_MUST_CHECK int command_session_make(const char *url, const char *label, const char *name,
                                           const dlock_options *options, command_session *ret);
 
 /* How long a server may take to answer the first PING, the connect included. */

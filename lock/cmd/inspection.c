@@ -184,10 +184,17 @@ static void print_latch(const inspection *s, const char *name)
     print_expiry(s->info.ttl_ms, s->left > 0 ? "counted down" : "set again");
 }
 
-static void print_process(int64_t pid, const char *host)
+/* And its client's label, if the owner's token has one. */
+static void print_process(int64_t pid, const char *host, const char *owner)
 {
+    char label[160];
+    size_t len = strcspn(owner, "@/");
     printf("%" PRId64 " on ", pid);
     plain_put(stdout, host);
+    if (owner[len] != '@')
+        return;
+    snprintf(label, sizeof(label), " (%.*s)", (int)len, owner);
+    plain_put(stdout, label);
 }
 
 bool inspection_may_lead(const dlock_info *info)
@@ -211,7 +218,7 @@ static void print_holder(const dlock_info *info)
     putchar('\n');
     if (info->pid) {
         printf("  process  ");
-        print_process(info->pid, info->host);
+        print_process(info->pid, info->host, info->owner);
         puts(is_kept(info) ? ", which has ended" : "");
     }
     if (info->since_us)
@@ -230,7 +237,7 @@ static void print_shares(const inspection *s, lock_mode mode)
         else
             printf("  reader   ");
         if (holder->pid)
-            print_process(holder->pid, holder->host);
+            print_process(holder->pid, holder->host, holder->owner);
         else
             plain_put(stdout, holder->owner);
         printf(", expires ");

@@ -335,8 +335,9 @@ static int run_session(run_job *run)
                              .lease_ms = spacing_lease_ms(&run->options),
                              .renew_ms = run->options.lease_ms / 3,
                              .permits = run->options.permits};
-    int code = command_session_make(run->options.url, elects ? NULL : run->options.name, &options,
-                                    &session);
+    const char *slash = strrchr(run->options.command[0], '/');
+    int code = command_session_make(run->options.url, slash ? slash + 1 : run->options.command[0],
+                                    elects ? NULL : run->options.name, &options, &session);
     if (code)
         return code;
     if (elects)

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -19,19 +20,38 @@
 #define RECHECK_DEFAULT_MS 100
 #define RECHECK_MAX_MS     1000
 
-/* "<host>/<pid>/<random>": the first two for people, the last for uniqueness. */
+enum { LABEL_LEN = 24 };
+
+/* What a token may have before its first '/', and a label before its '@'. */
+static void make_label(const char *label, char ret[LABEL_LEN + 1])
+{
+    snprintf(ret, LABEL_LEN + 1, "%s", label ? label : "");
+    for (char *c = ret; *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+              strchr("._-", *c)))
+            *c = '_';
+}
+
+/* "<host>/<pid>/<random>", or "<label>@<host>/...": the last for uniqueness, the others for people.
+ */
 static bool make_id(dlock_client *client)
 {
-    char host[64] = "";
+    char label[LABEL_LEN + 1], host[64] = "", who[83];
     uint64_t random[2];
     if (getrandom(random, sizeof(random), 0) != sizeof(random))
         return false;
     if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == 0)
         snprintf(host, sizeof(host), "unknown");
     for (char *c = host; *c; c++)
-        if (*c == ':' || *c == '/' || *c <= ' ')
+        if (*c == ':' || *c == '/' || *c == '@' || *c <= ' ')
             *c = '_';
-    snprintf(client->id, sizeof(client->id), "%s/%ld/%016llx%016llx", host, (long)client->pid,
+    make_label(client->options.label, label);
+    client->options.label = NULL; /* it was borrowed */
+    if (*label)                   /* for both an id has not always room */
+        snprintf(who, sizeof(who), "%s@%.57s", label, host);
+    else
+        snprintf(who, sizeof(who), "%s", host);
+    snprintf(client->id, sizeof(client->id), "%s/%ld/%016llx%016llx", who, (long)client->pid,
              (unsigned long long)random[0], (unsigned long long)random[1]);
     return true;
 }

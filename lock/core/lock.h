@@ -11,7 +11,7 @@
 #include "core/kind.h"
 
 enum {
-    TOKEN_LEN = 160, /* "<host>/<pid>/<random>:<number>", perhaps "*w" or "*<permits>", and NUL */
+    TOKEN_LEN = 160, /* "<client id>:<number>", perhaps "*w" or "*<permits>", and NUL */
     CHANNEL_LEN = 2 * NAME_MAX_LEN + 192, /* a name, its tag, a client id, and words */
 };
 

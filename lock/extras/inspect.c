@@ -17,15 +17,16 @@ static dlock_script look = DLOCK_SCRIPT("inspect", "#!lua flags=no-writes\n" INS
 static dlock_script force =
     DLOCK_SCRIPT("force", "#!lua flags=allow-oom\n" FENCE_LUA QUEUE_LUA FAIR_LUA FORCE_LUA);
 
-/* "<host>/<pid>/<32 hex digits>:<number>", perhaps with a letter before the number and with "*w" or
- * "*K" behind it; or somebody else's token. */
+/* "<host>/<pid>/<32 hex digits>:<number>", perhaps with "<label>@" before it, a letter before the
+ * number, and "*w" or "*K" behind it; or somebody else's token. */
 static void read_owner(const char *owner, char host[64], int64_t *pid)
 {
-    char name[64], random[33], number[2];
+    char who[96], random[33], number[2];
     long process;
-    if (sscanf(owner, "%63[^/]/%ld/%32[0-9a-f]:%1[0-9a-z]", name, &process, random, number) != 4)
+    if (sscanf(owner, "%95[^/]/%ld/%32[0-9a-f]:%1[0-9a-z]", who, &process, random, number) != 4)
         return;
-    snprintf(host, 64, "%s", name);
+    const char *at = strchr(who, '@');
+    snprintf(host, 64, "%.63s", at ? at + 1 : who);
     *pid = process;
 }
 

@@ -88,6 +88,51 @@ static void tells_of_all_who_share(void **state)
     dlock_lock_free(lock);
 }
 
+/* The label of a client is part of its tokens, and is neither host nor another library's. */
+static void tells_the_label_of_its_client(void **state)
+{
+    static const char *const labels[][2] = {
+        {NULL, ""},
+        {"", ""},
+        {"job-1.a_B", "job-1.a_B@"},
+        {"a b/c:d@e*w\n\xc3\xa9", "a_b_c_d_e_w___@"},
+        {"123456789 123456789 1234|and no more", "123456789_123456789_1234@"},
+    };
+    rig *r = *state;
+    dlock_info plain;
+    dlock_lock *lock = rig_lock(r->client, "labelled", (dlock_options){.kind = DLOCK_FAIR});
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+        dlock_hold *hold, *mine;
+        dlock_info info;
+        dlock_wait wait = {.wait_ms = DLOCK_FOREVER};
+        dlock_pending *p;
+        dlock_client *client =
+            rig_client(&(dlock_client_options){.redis = r->redis, .label = labels[i][0]});
+        dlock_lock *theirs = rig_lock(client, "labelled", (dlock_options){.kind = DLOCK_FAIR});
+        size_t len = strlen(labels[i][1]);
+        assert_int_equal(strncmp(dlock_client_id(client), labels[i][1], len), 0);
+        assert_null(strchr(dlock_client_id(client) + len, '@'));
+
+        assert_int_equal(dlock_acquire(lock, NULL, &mine), DLOCK_OK);
+        assert_int_equal(dlock_inspect(lock, &plain), DLOCK_OK);
+        assert_int_equal(dlock_acquire_start(theirs, &wait, &p), DLOCK_OK);
+        assert_int_equal(dlock_acquire_finish(p, &hold), DLOCK_PENDING);
+        assert_int_equal(dlock_release(mine), DLOCK_OK);
+        dlock_status status;
+        while ((status = dlock_acquire_finish(p, &hold)) == DLOCK_PENDING)
+            dlock_sleep(dlock_in_ms(1));
+        assert_int_equal(status, DLOCK_OK);
+        assert_int_equal(dlock_inspect(lock, &info), DLOCK_OK);
+        assert_string_equal(info.owner, dlock_owner(hold));
+        assert_string_equal(info.host, plain.host);
+        assert_int_equal(info.pid, getpid());
+        assert_int_equal(dlock_release(hold), DLOCK_OK);
+        dlock_lock_free(theirs);
+        dlock_client_free(client);
+    }
+    dlock_lock_free(lock);
+}
+
 /* More than a script could return as values of their own. */
 static void tells_of_very_many(void **state)
 {
@@ -150,8 +195,11 @@ static void force_takes_every_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_who_holds_it),     cmocka_unit_test(tells_of_all_who_share),
-        cmocka_unit_test(tells_of_very_many),     cmocka_unit_test(force_raises_the_fence),
+        cmocka_unit_test(tells_who_holds_it),
+        cmocka_unit_test(tells_of_all_who_share),
+        cmocka_unit_test(tells_the_label_of_its_client),
+        cmocka_unit_test(tells_of_very_many),
+        cmocka_unit_test(force_raises_the_fence),
         cmocka_unit_test(force_takes_every_name),
     };
     return cmocka_run_group_tests(tests, rig_setup, rig_teardown);

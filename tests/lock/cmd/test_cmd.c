@@ -366,11 +366,13 @@ static void status_tells_free_from_held(void **state)
     assert_int_equal(run("status n", out, sizeof(out)), 1);
     assert_non_null(strstr(out, "n is free"));
 
-    fx_process *process = start_running("run n -- sh -c 'echo; exec sleep 60'");
+    fx_process *process = start_running("run n -- /bin/sh -c 'echo; exec sleep 60'");
     snprintf(pid, sizeof(pid), "%d on ", (int)fx_process_pid(process));
     assert_int_equal(run("status n", out, sizeof(out)), 0);
     assert_non_null(strstr(out, "n is held"));
+    assert_non_null(strstr(out, "  owner    sh@"));
     assert_non_null(strstr(out, pid));
+    assert_non_null(strstr(out, " (sh)\n"));
     fx_process_signal(process, SIGTERM);
     fx_process_wait(process, SOON_MS);
     fx_process_free(process);

@@ -432,6 +432,7 @@ static void status_shows_what_runs(void **state)
     assert_true(fx_wait_until(somebody_waits, name, SOON_MS));
     assert_int_equal(run("status n", out, sizeof(out)), 0);
     assert_non_null(strstr(out, "n is held by 2 readers\n"));
+    assert_non_null(strstr(out, " (sh), expires in "));
     assert_non_null(strstr(out, "\n  waiting  1\n"));
     end(one);
     end(two);
