@@ -72,6 +72,9 @@ typedef struct lt_request {
     const lt_seen *fate;        /* its first final state; without a state: none yet */
     bool owed;                  /* somebody was told that it is sold */
     bool released;              /* it was cancelled, or has expired, and is not owed */
+    bool told_fate;             /* somebody was told a final state */
+    bool unsure;                /* the outcome of a confirm or cancel is unknown */
+    bool missed;                /* a look after its time was over got no answer */
     uint32_t ended;             /* the first confirm or cancel that succeeded */
     int64_t cancel_us;          /* the first attempt to cancel it began; NEVER */
     int64_t ending_us[ENDINGS]; /* the first of each kind that was not refused began; NEVER */
@@ -141,6 +144,9 @@ void requests_release(lt_judging *j);
 
 /* Likewise, of reservations. */
 void reservations_collect(lt_judging *j);
+
+/* Why it is not known what became of each confirm and cancel; NULL: it is. */
+const char *why_unsure(lt_judging *j);
 
 /* Units that were certainly free all the time between these. */
 int64_t units_free(const lt_judging *j, int64_t from_us, int64_t to_us);

@@ -73,8 +73,10 @@ void check_resolved(lt_judging *j)
             violated(j, "%s is not resolved %" PRId64 " ms after it was first looked for",
                      text_of(j, request->name), (request->not_yet_us - request->looked_us) / 1000);
     }
-    settle(j, j->judgement->figures.unresolved == 0 ? STATE_OK : STATE_UNCHECKED,
-           "some requests are not resolved");
+    const char *why = j->judgement->figures.unresolved > 0 ? "some requests are not resolved"
+                      : is_reserving(j)                    ? why_unsure(j)
+                                                           : NULL;
+    settle(j, why ? STATE_UNCHECKED : STATE_OK, why);
 }
 
 /* ---- nobody asked ---------------------------------------------------------------------------- */

@@ -17,7 +17,8 @@ enum {
     LATE_US = 200000,   /* after it: surely late, on any clock */
     PUT_OFFS = 3,       /* a buyer who is put off so often ... */
     PUT_OFF_US = 50000, /* ... over no less than this has asked often enough */
-    BACK_US = 5000000   /* after it: a second until units are back, plus a wide margin */
+    BACK_US = 5000000,  /* after it: a second until units are back, plus a wide margin */
+    UNSURE_MOST = 10 /* so many orders whose end got no answer, and none that did, are no chance */
 };
 
 const lt_seen no_fate = {.to_us = INT64_MAX};
@@ -50,6 +51,7 @@ static void see(lt_judging *j, lt_seen seen)
     j->seen[j->seen_len++] = seen;
     if (!is_state(j, seen.state) || seen.state == j->reserved)
         return;
+    request->told_fate |= seen.told;
     request->owed = request->owed || (seen.state == j->sold && seen.told);
     request->released = request->released || seen.state != j->sold;
     if (seen.to_us < request->fate->to_us)
@@ -272,6 +274,31 @@ void check_fates(lt_judging *j)
     }
     check_none_left(j);
     settle_reserving(j, j->stateless ? "something does not tell what became of an order" : NULL);
+}
+
+/* ---- what nobody learned --------------------------------------------------------------------- */
+
+const char *why_unsure(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    int64_t unsure = 0;
+    bool any = false, open = false;
+    for (size_t i = 0; i < h->looks_len; i++) {
+        const lt_look *look = &h->looks[i];
+        lt_request *request = &j->requests[look->request];
+        bool told = look->status == 200 || look_refused(j, look);
+        if (!look_is_here(j, look))
+            continue;
+        request->missed |= !look->ending && !told && look->from_us > over_by(j, request, LATE_US);
+        any |= look->ending && told;
+        unsure += look->ending && !told && !request->unsure;
+        request->unsure |= look->ending && !told;
+    }
+    for (uint32_t i = 0; i < j->requests_len; i++)
+        open |= j->requests[i].unsure && j->requests[i].missed && !j->requests[i].told_fate;
+    return unsure >= UNSURE_MOST && !any ? "no confirm or cancel got a conclusive answer"
+           : open                        ? "nobody was told what became of some orders"
+                                         : NULL;
 }
 
 /* ---- when it is over ------------------------------------------------------------------------- */

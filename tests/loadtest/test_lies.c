@@ -451,6 +451,11 @@ static void reservations(void **unused)
         {"--lie stock.reserved=", RESERVE, DOUBTED, NULL},
         {"--lie page.status=404", RESERVE, DOUBTED, NULL},
         {"--lie sale.reserve_max_s=2", RESERVE, DOUBTED, NULL},
+        /* Nobody is told whether he has bought. */
+        {"--lie ending.as=unknown", RESERVE, DOUBTED, "got a conclusive answer"},
+        {"--lie ending.as=unknown --lie found.as=unknown", RESERVE, DOUBTED, NULL},
+        {"--lie confirmed.as=unknown --lie found.as=unknown", RESERVE, DOUBTED,
+         "what became of some orders"},
     };
     fx_judge_all(lies, COUNT(lies));
 }
