@@ -48,9 +48,9 @@
  *   and those that most of them name. Background threads, one for each sentinel and one more,
  *   listen to +switch-master. They ask again when a connection fails, or a server says that it is
  *   no master. The library uses the master that most sentinels name, once the server itself has
- *   said so (ROLE); every new connection asks that too. Then it breaks the connections to the
- *   previous master: what was sent on them without a reply is UNKNOWN. It does not wait for a
- *   silent sentinel, and outvotes one that lies or is out of date.
+ *   said so (ROLE); every new connection asks that too. When the master changes, it breaks the
+ *   connections to the previous one: what was sent on them without a reply is UNKNOWN. It does not
+ *   wait for a silent sentinel, and outvotes one that lies or is out of date.
  *
  *   The first connect waits for the first answer. While no sentinel answers, the last master stays
  *   in use. If that cannot be reached either, dlock_redis_last_error() says that no sentinel
@@ -153,10 +153,10 @@ DLOCK_API void dlock_sleep(dlock_time until);
 typedef enum dlock_redis_outcome {
     DLOCK_REDIS_OK = 0,   /* executed; the reply is not an error */
     DLOCK_REDIS_NOT_SENT, /* not executed: no connection in time, and not one byte was sent */
-    DLOCK_REDIS_REFUSED,  /* not executed: the server refused it before. A later try may succeed
+    DLOCK_REDIS_REFUSED,  /* not executed: the server refused to execute it. A later try may succeed
                              (OOM, BUSY, READONLY, LOADING, MOVED, NOREPLICAS, ...) */
     DLOCK_REDIS_ERROR,    /* the command itself failed, with WRONGTYPE for example. A script may
-                             have written something before: scripts do not roll back */
+                             have written something before it failed: scripts do not roll back */
     DLOCK_REDIS_UNKNOWN   /* sent, no (whole) reply by the deadline: executed, or later, or not */
 } dlock_redis_outcome;
 
@@ -214,10 +214,10 @@ typedef struct dlock_redis_options {
 DLOCK_API DLOCK_MUST_CHECK int dlock_redis_open(const dlock_redis_options *options,
                                                 dlock_redis **ret, char *err, size_t err_len);
 
-/* How many servers have a number so far. 0 is the only server, or, behind Sentinel, the current
- * master. In a cluster each server that was met has a number of its own. After 64 the next server
- * takes over the number of one that has served no keys for at least 10 s: `admit` then sees another
- * run. */
+/* How many servers have a number so far. Number 0 is the only server's, or, behind Sentinel, the
+ * current master's. In a cluster each server that was met has a number of its own. After 64 the
+ * next server takes over the number of one that has served no keys for at least 10 s: `admit` then
+ * sees another run. */
 #define DLOCK_SERVERS_MAX 64
 DLOCK_API int dlock_redis_servers(dlock_redis *redis);
 
@@ -269,11 +269,11 @@ typedef struct dlock_replicas {
     uint64_t reserved[8];
 } dlock_replicas;
 
-/* The latest that is known of the replicas. Does not wait: calls have the sentinels asked again,
- * about once a second. All of it is zero while they have named no master. False: the URL names no
- * sentinels. The rule of promotion is sentinelSelectReplica() in Redis's sentinel.c. Only a
- * majority of the sentinels begins a failover, so nothing is certain about a replica unless more
- * than half of `sentinels` are `agreeing`. */
+/* The latest that is known of the replicas. Does not wait: if you call it that often, the sentinels
+ * are asked again about once a second. All of it is zero while they have named no master. False:
+ * the URL names no sentinels. The rule of promotion is sentinelSelectReplica() in Redis's
+ * sentinel.c. Only a majority of the sentinels begins a failover, so nothing is certain about a
+ * replica unless more than half of `sentinels` are `agreeing`. */
 DLOCK_API bool dlock_redis_replicas(dlock_redis *redis, dlock_replicas *ret);
 
 /* ---- closing, and what went wrong ------------------------------------------------------------ */
@@ -474,8 +474,8 @@ DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_conn_check(dlock_redis_conn *conn, c
 DLOCK_API DLOCK_MUST_CHECK bool dlock_redis_check(dlock_redis *redis, const char *command,
                                                   const redisReply *reply, bool fits);
 
-/* Waits until a reply can be read, or the connection has ended. False: neither by the deadline; the
- * connection is not broken by that. */
+/* Waits for a reply. True: one can be read, or the connection has ended. False: neither by the
+ * deadline; the connection is not broken by that. */
 DLOCK_API bool dlock_redis_wait(dlock_redis_conn *conn, dlock_time deadline);
 
 /* Queues, flushes and reads. For a blocking command `deadline` must be later than its timeout. */
