@@ -36,7 +36,7 @@ static void must_read(lt_history *ret, const char *lines)
 #define FOUR SALE("sharded", " segments=4")
 #define ONE  SALE("combined", " segments=0")
 
-/* As README.md, "The contract", has it. */
+/* As server/strategies/README.md has them. */
 static void a_strategys_flags_are_filled_in(void **state)
 {
     (void)state;
