@@ -79,16 +79,17 @@
  *   After fork() the child holds nothing: every call on an inherited client, lock or hold returns
  *   DLOCK_FORKED (or false, or 0), and the parent's lock is left alone. Processes that a holder has
  *   started do not end with it. A program that lets others work under its lock must end them before
- *   the lease is over, even if it dies itself, as `dlock run` does (lock/cmd/supervisor.h).
+ *   the lease is over, even if it dies itself, as `dlock run` does (dlock(1)).
  *   If a thread ends while it holds a per-thread lock, that is reported (DLOCK_REPORT_ORPHANED).
  *   Its renewal stops, so that the lease ends by itself. If the grant is passed on in a cohort, the
  *   next thread's hold is renewed again.
  *
  * Errors
  *
- *   Functions return a dlock_status. "Held by another" is an answer, DLOCK_BUSY. A request that was
- *   sent but not answered is DLOCK_UNKNOWN, never success and never failure. The library then tries
- *   in the background to release what it may have acquired, until the lease must have ended.
+ *   Functions return a dlock_status. The compiler warns where one is overlooked, unless it is a
+ *   release's. "Held by another" is an answer, DLOCK_BUSY. A request that was sent but not answered
+ *   is DLOCK_UNKNOWN, never success and never failure. The library then tries in the background to
+ *   release what it may have acquired, until the lease must have ended.
  *   Redis refuses an acquire that arrives when nobody waits for its reply any more: io_ms after it
  *   was sent, by Redis's clock. A client knows that clock from its first grant on. There are two
  *   gaps, in which a late acquire keeps the lock from everybody for one lease: before the client's
@@ -223,14 +224,15 @@ typedef struct dlock_client_options {
     int64_t io_ms;      /* limit of one request to Redis, 0 = 1,000 */
     int64_t claim_ms;   /* fair: a waiter has this time and four round trips, as measured, to take
                            up a grant that this client hands on; then the next one gets it.
-                           0 = 250. The shorter one of both clients' counts */
+                           0 = 250. The shorter one of both clients' counts; never longer than
+                           the lock's lease_ms */
     int64_t recheck_ms; /* no wait sleeps longer without asking Redis, 0 = 100; at most 1,000 */
     bool check_order;   /* debugging: report locks taken in opposite orders */
     void (*report)(void *arg, dlock_report what, const char *text);
     void *report_arg;
     const char *label;    /* for people: which job is this? Copied to the beginning of the client's
                              id, 24 bytes at most; all but letters, digits, '.', '_' and '-' becomes
-                             '_'. NULL: none */
+                             '_'. All holds of the client have it. NULL: none */
     uint64_t reserved[7]; /* must be zero */
 } dlock_client_options;
 
@@ -459,11 +461,19 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_semaphore_set(dlock_lock *lock, in
 /* ---- guarded scripts ------------------------------------------------------------------------- */
 
 /* Your script, with the check before it and the release after it. Make it once and keep it. `body`
- * is a Lua function body that sees its own KEYS and ARGV from 1, and the grant's `fence` in decimal
- * digits. It must check everything before its first write. */
+ * is a Lua function body that sees its own KEYS and ARGV from 1, and the local `fence`, the
+ * grant's, as a string of decimal digits. It must check everything before its first write.
+ *
+ *     set = dlock_guard_new("set", "return redis.call('SET', KEYS[1], ARGV[1])");
+ *     dlock_args_init(&args);
+ *     dlock_args_text(&args, "{stock}:left"); // a key in the slot of the lock, "{stock}" for one
+ *     dlock_args_text(&args, "7");
+ *     status = dlock_guard_call(hold, set, 1, &args, false, dlock_in_ms(1000), NULL);
+ *     dlock_args_free(&args);
+ */
 typedef struct dlock_guard dlock_guard;
 
-/* Composes the script. `name` and `body` are copied. NULL: out of memory. */
+/* Composes the script. `name`, for errors, and `body` are copied. NULL: out of memory. */
 DLOCK_API dlock_guard *dlock_guard_new(const char *name, const char *body);
 DLOCK_API void dlock_guard_free(dlock_guard *guard);
 
@@ -473,6 +483,9 @@ DLOCK_API void dlock_guard_free(dlock_guard *guard);
  * `release`, the same call releases the lock (and hands it on) once the body has returned; call
  * dlock_release() nevertheless, which then does not ask Redis. Once a call with `release` is sent,
  * dlock_held() says no, unless the call fails.
+ *
+ * `ret` may be NULL. Otherwise *ret is the body's reply or error, which the caller frees by
+ * freeReplyObject(), or NULL.
  *
  * DLOCK_OK: the body was run, its reply is in *ret. (If the release then fails inside Redis, the
  * hold is lost, and dlock_release() says DLOCK_UNKNOWN.)
@@ -539,6 +552,10 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_guard_section(dlock_lock *lock, dl
  *     dlock_acquire_start(lock, &wait, &pending);
  *     ... add dlock_pending_fd(pending) to the loop; when it is readable:
  *     status = dlock_acquire_finish(pending, &hold);
+ *
+ * The ..._finish() that decides closes the descriptor. A hold that was acquired so may be used in a
+ * dlock_call_start(). To stop, cancel what is pending, and go on with the loop until all of it is
+ * finished; then release, and free.
  *
  * An acquisition so started does not enter a cohort's line. Kind QUORUM and wait_replicas have no
  * such form: DLOCK_INVALID. Acquire those in a dlock_call_start().
@@ -710,7 +727,9 @@ DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_holders(dlock_lock *lock, dlock_ho
                                                       int *ret_len);
 
 /* Takes the lock away from its holders, raises the fence so that their guarded writes are refused,
- * and hands the lock on, or wakes waiters. DLOCK_OK, or DLOCK_NOT_OWNER: it was free. */
+ * and hands the lock on, or wakes waiters. A holder learns it at its next renewal. Until then its
+ * dlock_held() is true, and it works beside the next one. DLOCK_OK, or DLOCK_NOT_OWNER: it was
+ * free. */
 DLOCK_API DLOCK_MUST_CHECK dlock_status dlock_force_release(dlock_lock *lock);
 
 /* A histogram of durations: bucket i counts those below 2^i us, the last bucket the rest. */
@@ -767,7 +786,7 @@ dlock_client_locks(dlock_client *client,
  *     switch (dlock_election_status(me)) {
  *     case DLOCK_OK:      work, with dlock_election_hold(me) for the guard and the fence
  *     case DLOCK_PENDING: not yet
- *     default:            stop working; after a loss, dlock_election_start(me, NULL)
+ *     default:            stop working; after a loss, status = dlock_election_start(me, NULL)
  *     }
  *
  * Any thread may use a candidate. The hold belongs to the election: never release it, and use it on

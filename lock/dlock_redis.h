@@ -333,13 +333,18 @@ typedef struct dlock_args {
 } dlock_args;
 
 DLOCK_API void dlock_args_init(dlock_args *args);
-DLOCK_API void dlock_args_clear(dlock_args *args); /* removes the words, keeps the memory */
 DLOCK_API void dlock_args_free(dlock_args *args);
+
+/* Removes the words, and keeps the memory. */
+DLOCK_API void dlock_args_clear(dlock_args *args);
+
+/* Each adds one word: these bytes, the text up to its NUL, the number in decimal digits. */
 DLOCK_API void dlock_args_bytes(dlock_args *args, const void *bytes, size_t len);
 DLOCK_API void dlock_args_text(dlock_args *args, const char *text);
+DLOCK_API void dlock_args_int(dlock_args *args, int64_t number);
+
 /* `count` words in wire format, as another dlock_args has them. */
 DLOCK_API void dlock_args_wire(dlock_args *args, const char *wire, size_t len, int count);
-DLOCK_API void dlock_args_int(dlock_args *args, int64_t number);
 
 /* ---- scripts --------------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ static const char help[] =
     "  69       Redis not reached at the start, or it answered with an error\n"
     "  71       no process, memory or descriptors, no /proc, or the supervisor was killed\n"
     "  76       leadership was lost after TERM, INT or QUIT, or unnoticed before COMMAND's end\n"
-    "  128 + N  signal N ended COMMAND, or the campaign\n"
+    "  128 + N  signal N ended COMMAND, or the campaign; for systemd: SuccessExitStatus=143\n"
     "\n"
     "Example, a scheduler on one of several machines, on another one when that dies:\n"
     "  dlock elect --lease-ms 5000 scheduler -- /usr/local/bin/scheduler\n";

@@ -249,12 +249,16 @@ static void release_soon(const run_job *run, dlock_hold *hold, int code)
 static int run_granted(run_job *run, const command_session *session, dlock_hold *hold)
 {
     int code = run->unsettled ? run->prepare(session, &run->options) : 0;
-    if (code == 0 &&
-        spacing_begin(&run->spacing, &run->options, session, hold, run->signals, &code))
+    bool runs = code == 0 &&
+                spacing_begin(&run->spacing, &run->options, session, hold, run->signals, &code);
+    int signo = runs ? signals_ending(run->signals) : run->spacing.signo;
+    if (runs && !signo)
         return run_under(run, hold);
-    if (run->spacing.signo)
+    if (runs) /* a terminal's signal until here has reached no command: it would be lost */
+        code = 128 + signo;
+    if (signo && !run->election)
         release_soon(run, hold, code);
-    else
+    else if (!run->election) /* which resigns when it is freed */
         dlock_release(hold);
     return code;
 }

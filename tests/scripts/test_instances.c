@@ -85,7 +85,7 @@ static fx_process *run(const char *script, const char *const *args)
     return fx_spawn(argv, true);
 }
 
-static const char *const small_demo[] = {"--stock", "100",          "--requests", "1000", "--runs",
+static const char *const small_demo[] = {"--stock", "100",          "--requests", "400", "--runs",
                                          "1",       "--run-length", "300ms",      NULL};
 
 /* Every strategy that the service lists has a row. How many there are. */

@@ -412,14 +412,15 @@ static bool is_taken(void *unused)
     return ask("EXISTS n") == 1;
 }
 
-/* Its question whether the command ran stays without an answer; then it gets the signal. `order` is
- * for the proxy before that. */
-static void interrupt_question(int signo, const char *order, char *said, size_t said_len)
+/* `what` becomes of its question whether the command ran; then it gets the signal. `order` is for
+ * the proxy before that. */
+static void interrupt_question(const char *what, int signo, const char *order, char *said,
+                               size_t said_len)
 {
     char words[512];
     ask("FLUSHALL");
     fx_proxy *proxy = fx_proxy_start(fx_redis_url(redis));
-    fx_proxy_say(proxy, "drop request match script math.abs");
+    fx_proxy_say(proxy, "%s match script math.abs", what);
     snprintf(words, sizeof(words),
              "run --redis %s --lease-ms 60000 --at-least 1h --once-per 1h n -- touch %s/file",
              fx_proxy_url(proxy), fx_redis_dir(redis));
@@ -440,13 +441,16 @@ static void a_signal_ends_the_question_whether_it_ran(void **state)
     (void)state;
     char said[512];
     fx_only_single("a proxy stands before it");
-    interrupt_question(SIGTERM, NULL, said, sizeof(said));
+    interrupt_question("drop request", SIGTERM, NULL, said, sizeof(said));
     assert_string_equal(said, "");
     assert_int_equal(ask("EXISTS n"), 0);
-    interrupt_question(SIGINT, NULL, said, sizeof(said));
+    interrupt_question("drop request", SIGINT, NULL, said, sizeof(said));
+    assert_int_equal(ask("EXISTS n"), 0);
+    /* One that comes before the answer is not passed on to a command that does not run yet. */
+    interrupt_question("delay request 500ms", SIGINT, NULL, said, sizeof(said));
     assert_int_equal(ask("EXISTS n"), 0);
     /* Where Redis does not take the lock back either, it is said. */
-    interrupt_question(SIGTERM, "blackhole", said, sizeof(said));
+    interrupt_question("drop request", SIGTERM, "blackhole", said, sizeof(said));
     assert_non_null(strstr(said, "the lock \"n\" may stay until its lease ends"));
 }
 

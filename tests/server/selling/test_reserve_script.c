@@ -44,8 +44,8 @@ static void return_in_turn(void)
 {
     enum { ENDS = 1100, A_CALL = 1000 };
     for (int i = 0; i < ENDS; i++)
-        make_order(i + 1);
-    purchase_result last = ask_as(PURCHASE_BUY, shop.requests - 1, ENDS);
+        make_order(RESERVE_S + i + 1); /* none is over before all are made */
+    purchase_result last = ask_as(PURCHASE_BUY, shop.requests - 1, RESERVE_S + ENDS);
     snprintf(context, sizeof(context), "%s, many ends", shop.strategy->name);
     pass(last.order.expires_us / BUCKET_US);
     assert_int_equal(buy(0), BUY_SOLD);
