@@ -57,20 +57,31 @@ static void assert_goes_on(dlock_pending *p)
     assert_int_equal(dlock_call_finish(p), DLOCK_PENDING);
 }
 
-/* A call that stays until it may end. */
+/* What a call works with, and shows of itself. */
 typedef struct job {
-    sem_t may_end;
     atomic_bool began;
-    dlock_status says;
     pid_t tid;
+    sem_t may_end; /* stay(): until then, and with this status */
+    dlock_status says;
     dlock_pending *pending;
+    dlock_lock *lock;
+    dlock_hold *hold;
+    dlock_guard *guard;
+    dlock_latch *latch;
+    dlock_cancel *cancel;
 } job;
 
-static dlock_status stay(void *arg)
+static job *begin(void *arg)
 {
     job *j = arg;
     j->tid = gettid();
     atomic_store(&j->began, true);
+    return j;
+}
+
+static dlock_status stay(void *arg)
+{
+    job *j = begin(arg);
     while (sem_wait(&j->may_end) != 0) {
     }
     return j->says;
@@ -122,43 +133,33 @@ static void tell_their_status_by_a_descriptor(void **state)
     }
 }
 
-typedef struct steps {
-    dlock_lock *lock;
-    dlock_hold *hold;
-    dlock_guard *guard;
-    dlock_latch *latch;
-    dlock_cancel *cancel;
-    pid_t tid;
-} steps;
-
 static dlock_status write_and_release(void *arg)
 {
-    steps *s = arg;
+    job *j = begin(arg);
     dlock_args args;
     dlock_args_init(&args);
     dlock_args_text(&args, "{calls}written");
     dlock_status status =
-        dlock_guard_call(s->hold, s->guard, 1, &args, true, dlock_in_ms(PATIENCE_MS), NULL);
+        dlock_guard_call(j->hold, j->guard, 1, &args, true, dlock_in_ms(PATIENCE_MS), NULL);
     dlock_args_free(&args);
-    dlock_status released = dlock_release(s->hold);
+    dlock_status released = dlock_release(j->hold);
     return status == DLOCK_OK ? released : status;
 }
 
 static dlock_status wait_at_latch(void *arg)
 {
-    steps *s = arg;
-    return dlock_latch_wait(s->latch, &(dlock_wait){.wait_ms = DLOCK_FOREVER, .cancel = s->cancel});
+    job *j = begin(arg);
+    return dlock_latch_wait(j->latch, &(dlock_wait){.wait_ms = DLOCK_FOREVER, .cancel = j->cancel});
 }
 
 /* And re-enters once. */
 static dlock_status acquire(void *arg)
 {
-    steps *s = arg;
+    job *j = begin(arg);
     dlock_hold *again;
-    s->tid = gettid();
-    dlock_status status = dlock_acquire(s->lock, NULL, &s->hold);
-    if (status == DLOCK_OK && dlock_acquire(s->lock, NULL, &again) == DLOCK_OK)
-        status = again == s->hold ? dlock_release(again) : DLOCK_INVALID;
+    dlock_status status = dlock_acquire(j->lock, NULL, &j->hold);
+    if (status == DLOCK_OK && dlock_acquire(j->lock, NULL, &again) == DLOCK_OK)
+        status = again == j->hold ? dlock_release(again) : DLOCK_INVALID;
     return status;
 }
 
@@ -166,30 +167,29 @@ static void do_what_has_no_other_form(void **state)
 {
     rig *r = *state;
     char err[256];
-    steps s = {.guard = dlock_guard_new("calls", "return redis.call('SET', KEYS[1], fence)"),
-               .cancel = dlock_cancel_new()};
-    s.lock = rig_lock(r->client, "{calls}guarded", (dlock_options){.kind = DLOCK_FAIR});
-    s.hold = pd_get(pd_start(s.lock, 0));
-    assert_int_equal(finish(start(r->client, write_and_release, &s)), DLOCK_OK);
+    job j = {.guard = dlock_guard_new("calls", "return redis.call('SET', KEYS[1], fence)")};
+    j.lock = rig_lock(r->client, "{calls}guarded", (dlock_options){.kind = DLOCK_FAIR});
+    j.hold = pd_get(pd_start(j.lock, 0));
+    assert_int_equal(finish(start(r->client, write_and_release, &j)), DLOCK_OK);
     assert_true(rig_ask(r, "GET %s", "{calls}written") > 0);
-    dlock_lock_free(s.lock);
+    dlock_lock_free(j.lock);
+    dlock_guard_free(j.guard);
 
-    assert_int_equal(dlock_latch_new(r->client, "opens", &s.latch, err, sizeof(err)), DLOCK_OK);
-    assert_int_equal(dlock_latch_set(s.latch, 1, 0), DLOCK_OK);
-    dlock_pending *p = start(r->client, wait_at_latch, &s);
-    assert_goes_on(p);
+    j.lock = rig_lock(r->client, "voted", (dlock_options){.kind = DLOCK_QUORUM});
+    assert_int_equal(finish(start(r->client, acquire, &j)), DLOCK_OK);
+    assert_int_equal(dlock_release(j.hold), DLOCK_OK);
+    dlock_lock_free(j.lock);
+
+    job waits = {.cancel = dlock_cancel_new()};
+    assert_int_equal(dlock_latch_new(r->client, "opens", &waits.latch, err, sizeof(err)), DLOCK_OK);
+    dlock_pending *p = start(r->client, wait_at_latch, &waits);
+    assert_true(fx_wait_until(has_begun, &waits, PATIENCE_MS));
     dlock_pending_cancel(p);
     assert_goes_on(p);
-    dlock_cancel_now(s.cancel);
+    dlock_cancel_now(waits.cancel);
     assert_int_equal(finish(p), DLOCK_CANCELLED);
-    dlock_latch_free(s.latch);
-
-    s.lock = rig_lock(r->client, "voted", (dlock_options){.kind = DLOCK_QUORUM});
-    assert_int_equal(finish(start(r->client, acquire, &s)), DLOCK_OK);
-    assert_int_equal(dlock_release(s.hold), DLOCK_OK);
-    dlock_lock_free(s.lock);
-    dlock_cancel_free(s.cancel);
-    dlock_guard_free(s.guard);
+    dlock_latch_free(waits.latch);
+    dlock_cancel_free(waits.cancel);
 }
 
 /* ---- their line ------------------------------------------------------------------------------ */
@@ -222,7 +222,7 @@ static void wait_in_line_behind_so_many(void **state)
     assert_false(has_begun(cancelled));
     for (int i = 0; i < MOST; i++)
         assert_true(fx_wait_until(has_ended, &jobs[i].tid, PATIENCE_MS));
-    assert_int_equal(fx_descriptors_open(), descriptors);
+    assert_true(fx_descriptors_open() <= descriptors); /* the latch had one, for a while */
 }
 
 /* Also on the same thread as the one before. What one acquires is renewed when its thread has
@@ -231,9 +231,9 @@ static void wait_in_line_behind_so_many(void **state)
 static void are_contexts_of_their_own(void **state)
 {
     rig *r = *state;
-    dlock_options brief = {.lease_ms = fx_lease_ms(300)};
+    dlock_options brief = {.lease_ms = fx_lease_ms(900)};
     dlock_stats stats = {0};
-    steps one = {.lock = rig_lock(r->client, "kept", brief)}, two = one;
+    job one = {.lock = rig_lock(r->client, "kept", brief)}, two = one;
     assert_int_equal(finish(start(r->client, acquire, &one)), DLOCK_OK);
     assert_int_equal(finish(start(r->client, acquire, &two)), DLOCK_BUSY);
     assert_true(fx_wait_until(has_ended, &one.tid, PATIENCE_MS));
