@@ -41,7 +41,7 @@ def mark: {missed: " **missed**", inconclusive: " inconclusive"}[.state] // "";
   # Six rows for README.md, the rest is in server/BENCHMARKS.md.
   def summary:
       (["strategy", "sales/s", "p50 ms", "p99 ms", "Redis CPU, us/sale"] | header),
-      ([users("combined", "atomic", "none", "fenced", "fair", "redlock"; 100) | select(.strategy)]
+      ([users("combined", "atomic", "none", "fenced", "fair", "go:/none"; 100) | select(.strategy)]
        | sort_by(-.throughput_rps)[]
        | ["`\(.strategy)`", (.throughput_rps | rate), (.p50_ms | short), (.p99_ms | short),
           (.cpu_us.redis | short)]
