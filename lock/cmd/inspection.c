@@ -91,7 +91,26 @@ bool inspection_is_free(const inspection *s)
     return !s->info.held && s->info.permits != 0;
 }
 
+enum { LABEL_MAX = sizeof(((dlock_info *)0)->owner) };
+
+/* Copies the label of the owner's client, if the owner's token has one: "label@host/pid/...". */
+static void read_label(const char *owner, char ret[LABEL_MAX])
+{
+    size_t len = strcspn(owner, "@/");
+    snprintf(ret, LABEL_MAX, "%.*s", owner[len] == '@' ? (int)len : 0, owner);
+}
+
 /* ---- as JSON --------------------------------------------------------------------------------- */
+
+static void print_owner(json_writer *json, const char *owner, const char *host, int64_t pid)
+{
+    char label[LABEL_MAX];
+    read_label(owner, label);
+    json_text(json, "owner", owner);
+    json_text(json, "label", label);
+    json_text(json, "host", host);
+    json_int(json, "pid", pid);
+}
 
 static void print_holders(json_writer *json, const inspection *s)
 {
@@ -99,9 +118,7 @@ static void print_holders(json_writer *json, const inspection *s)
     for (int i = 0; i < s->holders_len; i++) {
         const dlock_holder *holder = &s->holders[i];
         json_open(json, NULL, '{');
-        json_text(json, "owner", holder->owner);
-        json_text(json, "host", holder->host);
-        json_int(json, "pid", holder->pid);
+        print_owner(json, holder->owner, holder->host, holder->pid);
         json_int(json, "ttl_ms", holder->ttl_ms);
         json_int(json, "permits", holder->permits);
         json_close(json, '}');
@@ -116,9 +133,7 @@ static void print_first(json_writer *json, const dlock_info *info, const char *n
     json_int(json, "schema", 1);
     json_text(json, "name", name);
     json_bool(json, held, info->held);
-    json_text(json, "owner", info->owner);
-    json_text(json, "host", info->host);
-    json_int(json, "pid", info->pid);
+    print_owner(json, info->owner, info->host, info->pid);
     json_int(json, "since_us", info->since_us);
     json_int(json, "ttl_ms", info->ttl_ms);
     json_int(json, "fence", (int64_t)info->fence);
@@ -184,17 +199,18 @@ static void print_latch(const inspection *s, const char *name)
     print_expiry(s->info.ttl_ms, s->left > 0 ? "counted down" : "set again");
 }
 
-/* And its client's label, if the owner's token has one. */
+/* And its client's label, if it has one. */
 static void print_process(int64_t pid, const char *host, const char *owner)
 {
-    char label[160];
-    size_t len = strcspn(owner, "@/");
+    char label[LABEL_MAX];
+    read_label(owner, label);
     printf("%" PRId64 " on ", pid);
     plain_put(stdout, host);
-    if (owner[len] != '@')
+    if (!*label)
         return;
-    snprintf(label, sizeof(label), " (%.*s)", (int)len, owner);
+    fputs(" (", stdout);
     plain_put(stdout, label);
+    putchar(')');
 }
 
 bool inspection_may_lead(const dlock_info *info)

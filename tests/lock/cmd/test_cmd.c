@@ -395,6 +395,7 @@ static void status_as_json(void **state)
     assert_string_equal(cJSON_GetObjectItem(json, "name")->valuestring, "n");
     assert_true(cJSON_IsTrue(cJSON_GetObjectItem(json, "held")));
     assert_string_equal(cJSON_GetObjectItem(json, "host")->valuestring, host);
+    assert_string_equal(cJSON_GetObjectItem(json, "label")->valuestring, "sh");
     assert_int_equal(cJSON_GetObjectItem(json, "pid")->valueint, fx_process_pid(process));
     assert_in_range(cJSON_GetObjectItem(json, "ttl_ms")->valueint, 1, 10000);
     assert_true(cJSON_GetObjectItem(json, "fence")->valuedouble > 0);

@@ -416,6 +416,7 @@ static void status_as_json_tells_of_each_holder(void **state)
     cJSON *holder = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "holders"), 0);
     assert_string_equal(cJSON_GetObjectItem(holder, "owner")->valuestring, ID ":5*3");
     assert_string_equal(cJSON_GetObjectItem(holder, "host")->valuestring, "host-1");
+    assert_string_equal(cJSON_GetObjectItem(holder, "label")->valuestring, "");
     assert_int_equal(cJSON_GetObjectItem(holder, "pid")->valueint, 77);
     assert_int_equal(cJSON_GetObjectItem(holder, "permits")->valueint, 3);
     assert_in_range(cJSON_GetObjectItem(holder, "ttl_ms")->valueint, 1, 900000);
