@@ -185,7 +185,8 @@ $(GEN)/%.lua.h: %.lua lock/embed.sh
 
 # The list of strategies, made anew when one comes or goes, or is explained otherwise.
 $(STRATEGY_LIST): FORCE
-	@mkdir -p $(@D); server/strategies/list.sh $(STRATEGIES) >$@.tmp && cmp -s $@.tmp $@ || mv $@.tmp $@
+	@mkdir -p $(@D); new=$@.$$$$; server/strategies/list.sh $(STRATEGIES) >$$new && \
+		if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 
 # The parts of the HTML report become string literals like the scripts.
 $(GEN)/loadtest/report/%.h: loadtest/report/% loadtest/embed.sh
@@ -330,11 +331,13 @@ TO_COMPLETIONS = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 
 UNITS := flashsale@.service $(if $(filter %/flashsale-orders,$(PROGRAMS)),flashsale-orders.service)
 
-.PHONY: install uninstall
-install: all man ## install programs, libdlock, manual pages, completion, units (PREFIX, LIBDIR, DESTDIR)
-	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 \
-		$(TO_UNITS) $(TO_COMPLETIONS)
-	$(Q)$(INSTALL) -m 755 $(PROGRAMS) $(COMMANDS) $(TO_BIN)
+# What a program that locks needs, and the command.
+LOCK_MANUALS := $(filter $(BUILD)/man/dlock%,$(MANUALS))
+
+.PHONY: install install-lock uninstall
+install-lock: $(BUILD)/dlock $(LIBRARIES) $(LOCK_MANUALS) ## install only libdlock and dlock, with their manual pages
+	$(Q)$(INSTALL) -d $(TO_BIN) $(TO_INCLUDE) $(TO_LIB)/pkgconfig $(TO_MAN)/man1 $(TO_MAN)/man3 $(TO_COMPLETIONS)
+	$(Q)$(INSTALL) -m 755 $(BUILD)/dlock $(TO_BIN)
 	$(Q)$(INSTALL) -m 644 lock/dlock.h lock/dlock_redis.h lock/dlock.hpp $(TO_INCLUDE)
 	$(Q)$(INSTALL) -m 644 $(BUILD)/libdlock.a $(TO_LIB)
 	$(Q)$(INSTALL) -m 755 $(BUILD)/libdlock.so $(TO_LIB)/libdlock.so.$(VERSION)
@@ -343,12 +346,18 @@ install: all man ## install programs, libdlock, manual pages, completion, units 
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@TLS@|$(if $(HIREDIS_TLS),$(TLS_LIBRARIES))|' lock/dlock.pc.in >$(TO_LIB)/pkgconfig/dlock.pc
 	$(Q)chmod 644 $(TO_LIB)/pkgconfig/dlock.pc
-	$(Q)$(INSTALL) -m 644 $(filter %.1,$(MANUALS)) $(TO_MAN)/man1
-	$(Q)$(INSTALL) -m 644 $(filter %.3,$(MANUALS)) $(TO_MAN)/man3
-	$(Q)for page in $(patsubst $(BUILD)/man/%.3,%,$(filter %.3,$(MANUALS))); do \
+	$(Q)$(INSTALL) -m 644 $(filter %.1,$(LOCK_MANUALS)) $(TO_MAN)/man1
+	$(Q)$(INSTALL) -m 644 $(filter %.3,$(LOCK_MANUALS)) $(TO_MAN)/man3
+	$(Q)for page in $(patsubst $(BUILD)/man/%.3,%,$(filter %.3,$(LOCK_MANUALS))); do \
 		awk -v part=names -f scripts/manual/roff.awk -f scripts/manual/header.awk lock/$$page.h | \
 		while read -r name; do ln -sf $$page.3 $(TO_MAN)/man3/$$name.3; done; done
-	$(Q)for program in $(notdir $(PROGRAMS)); do \
+	$(Q)$(INSTALL) -m 644 scripts/manual/completion.bash $(TO_COMPLETIONS)/dlock
+
+install: install-lock all man ## install that, the other programs, manual pages, completion, units (PREFIX, LIBDIR, DESTDIR)
+	$(Q)$(INSTALL) -d $(TO_UNITS)
+	$(Q)$(INSTALL) -m 755 $(filter-out %/dlock,$(PROGRAMS)) $(COMMANDS) $(TO_BIN)
+	$(Q)$(INSTALL) -m 644 $(filter-out $(LOCK_MANUALS),$(MANUALS)) $(TO_MAN)/man1
+	$(Q)for program in $(notdir $(filter-out %/dlock,$(PROGRAMS))); do \
 		$(INSTALL) -m 644 scripts/manual/completion.bash $(TO_COMPLETIONS)/$$program; done
 	$(Q)for unit in $(UNITS); do \
 		sed 's|/usr/local/bin/|$(PREFIX)/bin/|' docker/$$unit >$(TO_UNITS)/$$unit && \

@@ -132,6 +132,19 @@ step_symbols() {
 
 # A static link has one name space: whatever the archive defines may collide with its user's own.
 # What the compiler adds begins with two underscores.
+# The lock alone: the same files, no other program, and enough to build on.
+step_lock() {
+    make -s install-lock SAN="$san" DESTDIR= PREFIX="$dir/lock"
+    found=$(ls "$dir/lock/bin")
+    [ "$found" = dlock ] || fail "bin: $found"
+    [ ! -e "$dir/lock/lib/systemd" ] || fail "it has units"
+    (cd "$dir/lock" && find . -type f ! -name dlock.pc) | while read -r file; do
+        cmp "$dir/lock/$file" "$prefix/$file" || fail "another $file"
+    done
+    PKG_CONFIG_PATH=$dir/lock/lib/pkgconfig
+    build_example lock/examples/section.c "$dir/section" $(pkg-config --cflags --libs dlock)
+}
+
 step_prefix() {
     strange=$(nm -g --defined-only "$prefix/lib/libdlock.a" |
         awk 'NF == 3 && $3 !~ /^(dlock_|__)/ { print $3 }' | sort -u)

@@ -61,9 +61,9 @@ static int clean_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STEP(layout),  STEP(programs), STEP(uninstall), STEP(symbols), STEP(prefix),
-        STEP(shared),  STEP(static),   STEP(epoll),     STEP(libuv),   STEP(lifecycle),
-        STEP(headers), STEP(copied),   STEP(raii),
+        STEP(layout),    STEP(programs), STEP(uninstall), STEP(lock),  STEP(symbols),
+        STEP(prefix),    STEP(shared),   STEP(static),    STEP(epoll), STEP(libuv),
+        STEP(lifecycle), STEP(headers),  STEP(copied),    STEP(raii),
     };
     return cmocka_run_group_tests_name("install", tests, install, clean_up);
 }
