@@ -51,6 +51,7 @@ void fx_postgres_stop(fx_postgres *pg); /* ends it, removes its directory. NULL 
 
 /* SIGKILL to all its processes at the same moment; they are gone afterwards. The address stays. */
 void fx_postgres_kill(fx_postgres *pg);
+void fx_postgres_remove_segment(int segment); /* of one that was killed, with its test */
 void fx_postgres_restart(fx_postgres *pg); /* kills it if it runs; on the same data and address;
                                               waits until it has recovered */
 

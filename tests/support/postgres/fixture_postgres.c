@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/shm.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/postgres/family.h"
@@ -267,6 +268,17 @@ void fx_postgres_restart(fx_postgres *pg)
         fail_msg("PostgreSQL did not restart:\n%s", fx_process_stderr(pg->process));
 }
 
+/* The root of a container may not: only the owner may. */
+void fx_postgres_remove_segment(int segment)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        const struct passwd *nobody = geteuid() == 0 ? getpwnam("nobody") : NULL;
+        _exit((nobody && setuid(nobody->pw_uid) != 0) || shmctl(segment, IPC_RMID, NULL) != 0);
+    }
+    waitpid(child, NULL, 0);
+}
+
 /* In order, but without a checkpoint: it removes its segment then. */
 static void end(fx_postgres *pg)
 {
@@ -280,7 +292,7 @@ static void end(fx_postgres *pg)
         fx_postgres_kill(pg);
     }
     if (read_pid_file(pg, &pid, &segment, &ready) && segment >= 0)
-        shmctl(segment, IPC_RMID, NULL);
+        fx_postgres_remove_segment(segment);
 }
 
 void fx_postgres_stop(fx_postgres *pg)
