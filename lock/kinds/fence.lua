@@ -26,11 +26,16 @@ local function late()
 end
 
 -- A counter must outlive the grants whose fences it issued, or they would count as stale. So it lives
--- a day longer than the lease; each renewal extends it.
+-- a day longer than the lease; each renewal extends it, and none shortens it: of several holders,
+-- another one may have a longer lease.
 local FENCE_MS = 86400000
+local function life(key, lease_ms)
+    return math.max(FENCE_MS + lease_ms, redis.call('PTTL', key))
+end
+
 local function keep_fences(first, last, lease_ms)
     for i = first, last do
-        redis.call('PEXPIRE', KEYS[i], FENCE_MS + lease_ms)
+        redis.call('PEXPIRE', KEYS[i], life(KEYS[i], lease_ms))
     end
 end
 
@@ -59,7 +64,7 @@ end
 
 local function keep_record(key, number, family, token, lease_ms)
     words[key] = string.format('%.0f %s %s', number, family, token)
-    redis.call('SET', key, words[key], 'PX', FENCE_MS + lease_ms)
+    redis.call('SET', key, words[key], 'PX', life(key, lease_ms))
 end
 
 -- Issues the next fence into the keys named, the same to all: above every earlier one, and never

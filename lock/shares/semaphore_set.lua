@@ -6,7 +6,7 @@ local denied = may_not('PEXPIRE', KEYS[3], ARGV[2]) or may_not('PEXPIREAT', KEYS
 denied = denied or other_family()
 if denied then return denied end
 purge('')
-redis.call('SET', KEYS[6], ARGV[1], 'PX', math.max(FENCE_MS + ARGV[2], redis.call('PTTL', KEYS[6])))
+redis.call('SET', KEYS[6], ARGV[1], 'PX', life(KEYS[6], ARGV[2]))
 capacity = tonumber(ARGV[1])
 hand_on(ARGV[3])
 return 1

@@ -57,7 +57,7 @@ static void acquire(void **state)
         /* It is free, but others were there before: who lives gets it. */
         {WAITS, TAKE " 1 0", "0 ~" CLAIM " # 0",
          "GET L = q:5; HGET B ! = q:5; LRANGE Q 0 -1 = p:1; LRANGE W:q 0 -1 = q:5 # " CLAIM
-         "; PTTL F = ~86700000; EXISTS W:p = 0"},
+         "; PTTL F = ~87400000; EXISTS W:p = 0"},
         {WAITS, TAKE " 0 0", "0 ~" CLAIM " # 0",
          "GET L = q:5; EXISTS Q = 0; LRANGE W:q 0 -1 = q:5 # " CLAIM},
         {WAITS, TAKE " 2 0", "0 ~" CLAIM " # 0", "GET L = q:5; LRANGE Q 0 -1 = p:1"},

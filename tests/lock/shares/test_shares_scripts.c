@@ -167,8 +167,9 @@ static void acquire_permits(void **state)
         /* Asked again: a number of its own, since the last one may be another's. */
         {FIVE "; ZADD L @5000 p:1*2; SET F %8000000000000000,p,-", TWO " 2 5 0",
          "1 8000000000000001 # 0", TAKEN "1"},
-        /* The number outlives a longer lease than this one. */
+        /* The number outlives a longer lease than this one, the fence too. */
         {"SET P 5 PX 900000000", READS " 1 5 0", "1 # # 0", "PTTL P = ~900000000"},
+        {FIVE "; SET F %77,p,q:9 PX 900000000", READS " 1 5 0", "1 # # 0", "PTTL F = ~900000000"},
         /* No number. */
         {"SET P junk", TWO " 1 5 0", "1 # # 0", "GET P = 5"},
         {"SET P -1", TWO " 1 5 0", "1 # # 0", "GET P = 5"},
