@@ -84,7 +84,10 @@ class [[nodiscard]] status
   public:
     constexpr status(dlock_status is) : is_(is) {}
     constexpr operator dlock_status() const { return is_; }
-    explicit operator bool() const = delete; /* compare it with DLOCK_OK */
+    /* Compare it with DLOCK_OK. */
+    explicit operator bool() const = delete;
+    template <class T, std::enable_if_t<std::is_same_v<T, bool>, int> = 0>
+    operator T() const = delete;
 
   private:
     dlock_status is_;

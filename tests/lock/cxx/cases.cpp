@@ -39,6 +39,8 @@ static_assert(!std::is_constructible_v<bool, dlock::result<dlock::hold>>, "gone 
 static_assert(!std::is_convertible_v<dlock::result<dlock::hold>, bool>);
 static_assert(!std::is_constructible_v<bool, dlock::answer>, "unknown is neither yes nor no");
 static_assert(!std::is_constructible_v<bool, dlock::status>, "nor is it as a status");
+static_assert(!std::is_convertible_v<dlock::status, bool>, "not over dlock_status either");
+static_assert(std::is_convertible_v<dlock::status, dlock_status>);
 static_assert(std::is_nothrow_move_assignable_v<dlock::answer>);
 static_assert(!std::is_convertible_v<const char *, dlock::guard>);
 
