@@ -1,4 +1,5 @@
-/* The descendants of this process: all of /proc is read, and who comes from the root is chosen. */
+/* The descendants of this process: the kernel's lists of children are followed from the root. Where
+ * they end, or are missing, all of /proc is read, and who comes from the root is chosen. */
 #include "cmd/descendants.h"
 #include "cmd/command.h"
 
@@ -107,12 +108,60 @@ static bool descends(const process_list *list, process from, const descendants *
     return from.parent == self->root && !is_stranger(self, from.pid);
 }
 
-/* *met: the sum of their pids. */
+/* Adds the children of a process, and signals each as soon as it is seen. False: they can not be
+ * listed, or not all. */
+static bool signal_children(process_list *list, pid_t parent, const descendants *self, int signo)
+{
+    char path[64];
+    int child;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)parent);
+    DIR *threads = opendir(path);
+    bool good = threads;
+    for (struct dirent *entry; good && (entry = readdir(threads));) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)parent, entry->d_name);
+        FILE *children = fopen(path, "re");
+        good = children;
+        while (good && fscanf(children, "%d", &child) == 1) {
+            if (parent == self->root && is_stranger(self, child))
+                continue;
+            kill(child, signo);
+            good = add(list, (process){child, parent});
+        }
+        if (children)
+            fclose(children);
+    }
+    if (threads)
+        closedir(threads);
+    return good;
+}
+
+/* Takes as long as there are descendants, not processes on the machine: the lease may end soon. The
+ * kernel may leave out who lives beside one that ends just then. */
+static int signal_tree(const descendants *self, int signo, pid_t *one, unsigned long *met)
+{
+    process_list list = {0};
+    (void)signal_children(&list, self->root, self, signo);
+    for (size_t i = 0; i < list.len; i++) {
+        pid_t pid = list.at[i].pid;
+        (void)signal_children(&list, pid, self, signo); /* it may have ended */
+        *one = pid;
+        *met += (unsigned long)pid;
+    }
+    free(list.at);
+    return (int)list.len;
+}
+
+/* *met: the sum of their pids. That nobody is left is only believed when all of /proc was read. */
 static int signal_all(const descendants *self, int signo, pid_t *one, unsigned long *met)
 {
     process_list list = {0};
-    int found = -1;
     *met = 0;
+    int found = signal_tree(self, signo, one, met);
+    if (found > 0)
+        return found;
+    found = -1;
     if (read_all(&list, signo == SIGKILL ? self : NULL)) {
         found = 0;
         for (size_t i = 0; i < list.len; i++) {
