@@ -53,8 +53,8 @@
  *
  *   A lease is a bet on time. A holder that is stopped for longer than its lease (by the scheduler,
  *   a swap storm, a debugger) still believes in a lock that another one has by then. A failover to
- *   a replica that has not received the lock gives it away twice. No lock service can prevent the
- *   first. Redis does not prevent the second.
+ *   a replica that has not received the lock gives it away twice; a server whose clock is
+ *   set ahead does too. No lock service can prevent the first. Redis does not prevent the others.
  *   So check what matters where it is written. Every hold has a fence, a number that rises with
  *   every grant. dlock_guard_call() runs a write only if this hold is the owner at that moment and
  *   its fence is the last one issued. Use the lock to avoid wasted work. Use the guard, or the
@@ -755,7 +755,8 @@ DLOCK_API void dlock_client_stats(dlock_client *client, dlock_stats *ret);
 
 /* Of this lock alone: how long this process waits for it and holds it, and how often it is busy or
  * lost. Locks that are the same lock (see dlock_lock_new) have the same counters, from the first
- * new to the last free. dlock_inspect() tells how many wait in all processes. */
+ * new to the last free, or for a second longer. dlock_inspect() tells how many wait in all
+ * processes. */
 DLOCK_API void dlock_lock_stats(dlock_lock *lock, dlock_stats *ret);
 
 /* Calls `each` with every lock of the client that is in use, in no order: which of them is fought

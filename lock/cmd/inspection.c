@@ -189,12 +189,12 @@ static void print_expiry(int64_t ttl_ms, const char *unless)
         puts("never");
 }
 
-static void print_latch(const inspection *s, const char *name)
+static void print_latch(const inspection *s)
 {
     if (s->left > 0)
-        printf("%s is a latch, %" PRId64 " left\n", name, s->left);
+        printf(" is a latch, %" PRId64 " left\n", s->left);
     else
-        printf("%s is a latch, open\n", name);
+        puts(" is a latch, open");
     printf("  expires  ");
     print_expiry(s->info.ttl_ms, s->left > 0 ? "counted down" : "set again");
 }
@@ -265,11 +265,12 @@ void inspection_print_text(const inspection *s, const char *name)
 {
     const dlock_info *info = &s->info;
     lock_mode mode = mode_of(s);
+    plain_put(stdout, name);
     if (mode == LATCH) {
-        print_latch(s, name);
+        print_latch(s);
         return;
     }
-    printf("%s is %s", name, info->held ? "held" : inspection_is_free(s) ? "free" : "closed");
+    printf(" is %s", info->held ? "held" : inspection_is_free(s) ? "free" : "closed");
     if (mode == SEMAPHORE)
         printf(", %" PRId64 " of %" PRId64 " permits are taken", info->taken, info->permits);
     else if (mode == READERS)
@@ -289,7 +290,8 @@ void inspection_print_text(const inspection *s, const char *name)
 
 void inspection_print_leader_text(const dlock_info *info, const char *name)
 {
-    printf("%s has %s leader\n", name, info->held ? "a" : "no");
+    plain_put(stdout, name);
+    printf(" has %s leader\n", info->held ? "a" : "no");
     if (info->held)
         print_holder(info);
     if (info->fence)

@@ -1,6 +1,7 @@
 /* dlock status, leader and release --force: who holds a lock, or leads, and taking it away. */
 #include "cmd/command.h"
 #include "cmd/inspection.h"
+#include "cmd/plain.h"
 
 #include <stdio.h>
 
@@ -193,9 +194,11 @@ int command_release(int argc, char **argv)
         command_complain("\"%s\" is a latch: it is counted down, not released", query.name);
         code = EXIT_USAGE;
     } else if (status == DLOCK_OK) {
-        printf("%s is released\n", query.name);
+        plain_put(stdout, query.name);
+        puts(" is released");
     } else if (status == DLOCK_NOT_OWNER) {
-        printf("%s was free\n", query.name);
+        plain_put(stdout, query.name);
+        puts(" was free");
         code = EXIT_FREE;
     } else {
         code = complain_of(&query, status);

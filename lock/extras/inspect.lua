@@ -24,10 +24,11 @@ if kind == 'zset' then
         'WITHSCORES')
     for i = 1, #shares, 2 do
         local ending = string.match(shares[i], '%*(%w+)$') -- *w: a writer, *K: K permits
-        local weight = ending == 'w' and 0 or tonumber(ending) or 1
+        local weight = ending == 'w' and 0 or tonumber(string.match(ending or '', '^%d+$')) or 1
         if weight == 0 then permits = nil end
         taken = taken + weight
-        tell(shares[i], shares[i + 1] - now, weight)
+        local left = shares[i + 1] - now
+        tell(shares[i], left < 2^53 and left or -1, weight)
     end
 elseif kind ~= 'none' then
     local token = ''

@@ -396,6 +396,9 @@ static void status_shows_no_control_characters(void **state)
         assert_non_null(json);
         cJSON_Delete(json);
     }
+    char free_name[4096];
+    assert_int_equal(run("status 'n" UGLY "'", free_name, sizeof(free_name)), 1);
+    assert_non_null(strstr(free_name, plain));
     fx_process *process = start("latch down 'n" UGLY "'"); /* a complaint */
     assert_int_not_equal(fx_process_wait(process, SOON_MS), 0);
     assert_non_null(strstr(fx_process_stderr(process), plain));
@@ -421,6 +424,16 @@ static void status_as_json_tells_of_each_holder(void **state)
     assert_int_equal(cJSON_GetObjectItem(holder, "permits")->valueint, 3);
     assert_in_range(cJSON_GetObjectItem(holder, "ttl_ms")->valueint, 1, 900000);
     cJSON_Delete(json);
+}
+
+/* No share of ours is without an end, or of infinitely many permits. */
+static void status_of_a_strange_share(void **state)
+{
+    (void)state;
+    char out[4096];
+    ask("ZADD strange inf c*inf");
+    assert_int_equal(run("status --json strange", out, sizeof(out)), 0);
+    assert_non_null(strstr(out, "\"ttl_ms\": -1,\n      \"permits\": 1\n"));
 }
 
 static void status_shows_what_runs(void **state)
@@ -490,6 +503,7 @@ int main(void)
         TEST(a_latch_is_not_released),
         TEST(status_shows_no_control_characters),
         TEST(status_as_json_tells_of_each_holder),
+        TEST(status_of_a_strange_share),
     };
     return cmocka_run_group_tests_name("dlock on shares", tests, setup_group, teardown_group);
 }
