@@ -33,12 +33,13 @@ static server_clock *clock_of(const dlock_lock *lock)
 }
 
 dlock_status dlock_ask_script(const dlock_client *client, dlock_redis *redis, dlock_script *script,
-                              int keys, const dlock_args *args, int replicas, redisReply **ret)
+                              int keys, dlock_args *args, int replicas, redisReply **ret)
 {
     dlock_time deadline = dlock_in_ms(client->options.io_ms);
     dlock_status status =
         dlock_status_of(dlock_redis_eval_wait(redis, script, keys, args, replicas, deadline, ret));
-    if (status != DLOCK_OK && *ret) {
+    dlock_args_free(args);
+    if (status != DLOCK_OK) {
         freeReplyObject(*ret);
         *ret = NULL;
     }
@@ -97,13 +98,11 @@ dlock_status dlock_ask_acquire(dlock_lock *lock, const asker *who, answer *ret)
     for (int tries = 0; tries < 2 && status == DLOCK_UNAVAILABLE; tries++) {
         redisReply *reply = NULL;
         dlock_time asked = dlock_now();
-        dlock_args args;
-        dlock_args_init(&args);
+        dlock_args args = {0};
         int keys = dlock_ask_acquire_args(lock, who, asked, &args);
         *ret = (answer){.asked = asked, .retry_ms = -1};
         status = dlock_ask_script(client, client->options.redis, lock->kind->acquire.script, keys,
                                   &args, lock->options.wait_replicas, &reply);
-        dlock_args_free(&args);
         if (status != DLOCK_OK)
             break;
         status = dlock_ask_read_acquired(lock, who->lease_ms, asked, reply, ret);
@@ -128,12 +127,10 @@ static dlock_status give_back(dlock_lock *lock, const kind_call *how, const char
 {
     redisReply *reply = NULL;
     const dlock_client *client = lock->client;
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     int keys = how->args(lock, &(asker){.token = token}, &args);
     dlock_status status =
         dlock_ask_script(client, client->options.redis, how->script, keys, &args, 0, &reply);
-    dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
     status = dlock_ask_read_released(reply);

@@ -32,8 +32,8 @@ dlock_status dlock_ask_read_released(const redisReply *reply);
 void dlock_ask_add_limit(const dlock_lock *lock, dlock_time asked, dlock_args *args);
 
 /* Runs a script within the client's io_ms. If `replicas` is not 0, waits until so many have its
- * writes. *ret is the reply with DLOCK_OK, otherwise NULL. */
+ * writes. Frees the words. *ret is the reply with DLOCK_OK, otherwise NULL. */
 dlock_status dlock_ask_script(const dlock_client *client, dlock_redis *redis, dlock_script *script,
-                              int keys, const dlock_args *args, int replicas, redisReply **ret);
+                              int keys, dlock_args *args, int replicas, redisReply **ret);
 
 #endif

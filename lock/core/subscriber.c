@@ -12,7 +12,6 @@
 #include "core/subscriber.h"
 
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -285,8 +284,7 @@ static void hear(subscriber *s, int server)
         dlock_time until = dlock_in_ms(s->client->options.io_ms);
         bool read = dlock_redis_read(l->conn, until, &reply) == DLOCK_REDIS_OK;
         bool goes_on = !dlock_redis_broken(l->conn) && (!read || take_message(s, reply));
-        if (reply)
-            freeReplyObject(reply);
+        freeReplyObject(reply);
         if (!goes_on)
             hang_up(s, server);
     }

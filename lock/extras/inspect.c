@@ -56,14 +56,12 @@ static dlock_status ask(dlock_lock *lock, int max, redisReply **reply, redisRepl
 {
     if (dlock_client_forked(lock->client))
         return DLOCK_FORKED;
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_identity_add_keys(&lock->ids[0], 3, &args);
     dlock_args_text(&args, lock->ids[0].keys[KEY_PERMITS]);
     dlock_args_int(&args, max);
     dlock_status status =
         dlock_ask_script(lock->client, server_of(lock), &look, 4, &args, 0, reply);
-    dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
     if (!dlock_redis_check(server_of(lock), look.name, *reply, is_told(*reply))) {
@@ -130,13 +128,11 @@ dlock_status dlock_holders(dlock_lock *lock, dlock_holder *ret, int max, int *re
 static dlock_status force_on(dlock_lock *lock, dlock_redis *redis, int name)
 {
     redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_identity_add_keys(&lock->ids[name], 6, &args);
     dlock_args_int(&args, dlock_lock_claim_ms(lock));
     dlock_args_int(&args, lock->options.kind == DLOCK_FAIR);
     dlock_status status = dlock_ask_script(lock->client, redis, &force, 6, &args, 0, &reply);
-    dlock_args_free(&args);
     if (status != DLOCK_OK)
         return status;
     status = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1 ? DLOCK_OK : DLOCK_NOT_OWNER;

@@ -101,12 +101,10 @@ static latch_state ask(dlock_latch *latch, dlock_script *script, dlock_args *arg
     redisReply *reply = NULL;
     state.status =
         dlock_ask_script(latch->client, latch->client->options.redis, script, 1, args, 0, &reply);
-    dlock_args_free(args);
     if (state.status == DLOCK_OK && !dlock_redis_check(latch->client->options.redis, script->name,
                                                        reply, read_state(reply, &state)))
         state.status = DLOCK_FAILED;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     if (state.status == DLOCK_OK)
         atomic_store(&latch->round, state.round);
     return state;
@@ -114,16 +112,14 @@ static latch_state ask(dlock_latch *latch, dlock_script *script, dlock_args *arg
 
 latch_state dlock_latch_look(dlock_latch *latch)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, latch->name);
     return ask(latch, &look, &args);
 }
 
 static latch_state ask_set(dlock_latch *latch, int64_t count, int64_t life_ms, int64_t round)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, latch->name);
     dlock_args_int(&args, count);
     dlock_args_int(&args, life_ms);
@@ -133,8 +129,7 @@ static latch_state ask_set(dlock_latch *latch, int64_t count, int64_t life_ms, i
 
 static latch_state ask_count_down(dlock_latch *latch, const char *who, int64_t round)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, latch->name);
     dlock_args_text(&args, who);
     dlock_args_int(&args, round);

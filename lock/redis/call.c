@@ -43,8 +43,7 @@ typedef struct call {
 /* Queues WAIT, with a timeout before this deadline; and ROLE, if `followed` judges it. */
 static void queue_wait(dlock_redis_conn *conn, int replicas, dlock_time deadline)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, "WAIT");
     dlock_args_int(&args, replicas);
     dlock_args_int(&args, (int64_t)dlock_left_ms(deadline) * 9 / 10 + 1); /* 0 would be no limit */
@@ -64,8 +63,7 @@ static int read_acknowledged(call *c)
     bool told = dlock_redis_read(c->conn, c->deadline, &reply) == DLOCK_REDIS_OK &&
                 dlock_redis_conn_check(c->conn, "WAIT", reply, reply->type == REDIS_REPLY_INTEGER);
     int acknowledged = told ? (int)reply->integer : -1;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return acknowledged;
 }
 
@@ -78,8 +76,7 @@ static bool read_followed(call *c, int acknowledged)
                 dlock_redis_conn_check(c->conn, "ROLE", role, dlock_redis_is_role(role));
     bool followed = told && acknowledged >= c->replicas &&
                     redis->followed(redis->followed_arg, c->conn->server, acknowledged, role);
-    if (role)
-        freeReplyObject(role);
+    freeReplyObject(role);
     return followed;
 }
 

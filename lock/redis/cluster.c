@@ -145,8 +145,7 @@ static bool connect_to(topology *t, cluster *c, const address_host *at, dlock_ti
 
 static void queue_question(cluster *c, const char *what)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, "CLUSTER");
     dlock_args_text(&args, what);
     dlock_redis_queue(c->conn, &args);

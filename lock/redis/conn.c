@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,8 +179,7 @@ void dlock_redis_queue(dlock_redis_conn *conn, const dlock_args *args)
 
 void dlock_redis_queue_asking(dlock_redis_conn *conn)
 {
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, "ASKING");
     dlock_redis_queue(conn, &args);
     dlock_args_free(&args);
@@ -190,9 +188,8 @@ void dlock_redis_queue_asking(dlock_redis_conn *conn)
 void dlock_redis_queue_script(dlock_redis_conn *conn, dlock_script *script, int keys,
                               const dlock_args *args, bool by_text)
 {
-    dlock_args head;
+    dlock_args head = {0};
     by_text = by_text || !dlock_redis_knows_hash(script);
-    dlock_args_init(&head);
     dlock_args_text(&head, by_text ? "EVAL" : "EVALSHA");
     dlock_args_text(&head, by_text ? script->body : script->sha);
     dlock_args_int(&head, keys);

@@ -8,47 +8,44 @@
 
 #include "redis/conn.h"
 
-#define MAJOR_MIN 7 /* scripts with a "#!lua" line */
+#define MAJOR_MIN  7 /* scripts with a "#!lua" line */
 
-static bool greeting(dlock_redis_conn *conn, dlock_time deadline, const dlock_args *args)
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* False: no answer, or an error. The caller frees *ret. */
+static bool ask(dlock_redis_conn *conn, dlock_time deadline, const char *const *words,
+                redisReply **ret)
 {
-    redisReply *reply = NULL;
-    dlock_redis_outcome outcome = dlock_redis_call(conn, args, deadline, &reply);
-    if (reply)
-        freeReplyObject(reply);
+    dlock_args args = {0};
+    for (; *words; words++)
+        dlock_args_text(&args, *words);
+    dlock_redis_outcome outcome = dlock_redis_call(conn, &args, deadline, ret);
+    dlock_args_free(&args);
     return outcome == DLOCK_REDIS_OK;
 }
 
-/* AUTH, SELECT, CLIENT SETNAME: each only where asked for. */
+static bool say(dlock_redis_conn *conn, dlock_time deadline, const char *const *words)
+{
+    redisReply *reply = NULL;
+    bool ok = ask(conn, deadline, words, &reply);
+    freeReplyObject(reply);
+    return ok;
+}
+
+/* AUTH, SELECT, CLIENT SETNAME: each only where asked for. A user may need no password. */
 static bool greet(dlock_redis_conn *conn, dlock_time deadline)
 {
-    const dlock_redis *redis = conn->redis;
-    const address *a = dlock_topology_url(redis->topology);
+    const char *name = conn->redis->name;
+    const address *a = dlock_topology_url(conn->redis->topology);
+    char db[12];
+    snprintf(db, sizeof(db), "%d", a->db);
     bool ok = true;
-    dlock_args args;
-    dlock_args_init(&args);
-    if (a->user[0] || a->password[0]) { /* a user may need no password */
-        dlock_args_text(&args, "AUTH");
-        if (a->user[0])
-            dlock_args_text(&args, a->user);
-        dlock_args_text(&args, a->password);
-        ok = greeting(conn, deadline, &args);
-    }
-    if (ok && a->db) {
-        dlock_args_clear(&args);
-        dlock_args_text(&args, "SELECT");
-        dlock_args_int(&args, a->db);
-        ok = greeting(conn, deadline, &args);
-    }
-    if (ok && redis->name[0]) {
-        dlock_args_clear(&args);
-        dlock_args_text(&args, "CLIENT");
-        dlock_args_text(&args, "SETNAME");
-        dlock_args_text(&args, redis->name);
-        ok = greeting(conn, deadline, &args);
-    }
-    dlock_args_free(&args);
-    return ok;
+    if (a->user[0])
+        ok = say(conn, deadline, WORDS("AUTH", a->user, a->password));
+    else if (a->password[0])
+        ok = say(conn, deadline, WORDS("AUTH", a->password));
+    return ok && (!a->db || say(conn, deadline, WORDS("SELECT", db))) &&
+           (!name[0] || say(conn, deadline, WORDS("CLIENT", "SETNAME", name)));
 }
 
 bool dlock_redis_is_role(const redisReply *reply)
@@ -59,15 +56,10 @@ bool dlock_redis_is_role(const redisReply *reply)
 bool dlock_redis_ask_role(dlock_redis_conn *conn, dlock_time deadline, bool *ret_primary)
 {
     redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "ROLE");
-    bool answered = dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+    bool answered = ask(conn, deadline, WORDS("ROLE"), &reply) &&
                     dlock_redis_conn_check(conn, "ROLE", reply, dlock_redis_is_role(reply));
-    dlock_args_free(&args);
     *ret_primary = answered && strcmp(reply->element[0]->str, "master") == 0;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return answered;
 }
 
@@ -135,22 +127,15 @@ static bool admitted(dlock_redis_conn *conn, dlock_time deadline, bool *asked)
     dlock_redis *redis = conn->redis;
     char *run_id = conn->run_id;
     redisReply *reply = NULL;
-    dlock_args args;
     *asked = !redis->admit;
     if (!redis->admit)
         return true;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "INFO");
-    dlock_args_text(&args, "server");
-    dlock_args_text(&args, "replication");
     bool answered =
-        dlock_redis_call(conn, &args, deadline, &reply) == DLOCK_REDIS_OK &&
+        ask(conn, deadline, WORDS("INFO", "server", "replication"), &reply) &&
         dlock_redis_conn_check(conn, "INFO server", reply, reply->type == REDIS_REPLY_STRING);
-    dlock_args_free(&args);
     if (answered)
         *asked = understand(redis, reply->str, run_id);
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     conn->round = atomic_load(&redis->round);
     bool good = *asked && redis->admit(redis->admit_arg, conn->server, run_id);
     if (*asked && !good) {

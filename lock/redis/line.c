@@ -3,7 +3,6 @@
  */
 #include "redis/line.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -326,8 +325,7 @@ static void take(shared *s, station *k, line *l, dlock_redis_outcome outcome, re
     } else if (a) {
         dlock_line_settle(s, a, outcome, NULL);
     }
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     if (++k->answers >= WINDOW_STEP) {
         k->answers = 0;
         k->window = 2 * k->window < CALLS_MAX ? 2 * k->window : CALLS_MAX;

@@ -7,7 +7,6 @@
 #include "redis/pipeline.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "redis/script.h"
 #include "redis/shared.h"
@@ -43,8 +42,7 @@ void dlock_pipeline_call_unref(pipeline_call *call)
     if (atomic_fetch_sub(&call->refs, 1) != 1)
         return;
     dlock_args_free(&call->args);
-    if (call->reply)
-        freeReplyObject(call->reply);
+    freeReplyObject(call->reply);
     call->over(call);
 }
 

@@ -53,7 +53,6 @@ dlock_redis_outcome dlock_redis_learn(dlock_redis_conn *conn, dlock_script *scri
     dlock_args_free(&args);
     if (outcome == DLOCK_REDIS_OK)
         dlock_redis_keep_hash(script, reply);
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return outcome == DLOCK_REDIS_UNKNOWN ? DLOCK_REDIS_NOT_SENT : outcome;
 }

@@ -163,8 +163,7 @@ static bool is_told(const redisReply *reply)
 static redisReply *ask_for(watch *w, const char *what, bool of_master, dlock_time deadline)
 {
     redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     dlock_args_text(&args, "SENTINEL");
     dlock_args_text(&args, what);
     if (of_master)
@@ -173,8 +172,7 @@ static redisReply *ask_for(watch *w, const char *what, bool of_master, dlock_tim
     dlock_args_free(&args);
     if (outcome == DLOCK_REDIS_OK && dlock_redis_check(w->redis, what, reply, is_told(reply)))
         return reply;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return NULL;
 }
 
@@ -190,8 +188,7 @@ static void ask_for_master(watch *w, dlock_time deadline, sentinel_answer *ret)
         ret->kind = NAMES_A_MASTER;
     else
         snprintf(ret->wrong, sizeof(ret->wrong), "what it says is no address");
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
 }
 
 /* The same; notes the right that the user lacks, unless one is noted already. */
@@ -256,10 +253,9 @@ static void hang_up_news(watch *w)
 
 static void subscribe(watch *w, dlock_time deadline)
 {
-    dlock_args args;
+    dlock_args args = {0};
     if (w->news || dlock_redis_dial(w->redis, NULL, deadline, &w->news) != DLOCK_REDIS_OK)
         return;
-    dlock_args_init(&args);
     dlock_args_text(&args, "SUBSCRIBE");
     dlock_args_text(&args, "+switch-master");
     if (dlock_redis_call(w->news, &args, deadline, NULL) != DLOCK_REDIS_OK)

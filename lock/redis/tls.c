@@ -17,7 +17,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
-#include <string.h>
 
 struct tls_trust {
     SSL_CTX *ctx;

@@ -37,8 +37,7 @@ static dlock_status ask_exchange(dlock_lock *read, const char *writer, const wai
     dlock_status status = DLOCK_UNAVAILABLE;
     for (int tries = 0; tries < 2 && status == DLOCK_UNAVAILABLE; tries++) {
         redisReply *reply = NULL;
-        dlock_args args;
-        dlock_args_init(&args);
+        dlock_args args = {0};
         dlock_time asked = dlock_now();
         int keys = dlock_shares_keys(read, &args);
         dlock_args_text(&args, writer);
@@ -48,7 +47,6 @@ static dlock_status ask_exchange(dlock_lock *read, const char *writer, const wai
         dlock_ask_add_limit(read, asked, &args);
         status = dlock_ask_script(client, client->options.redis, &downgrade, keys, &args,
                                   read->options.wait_replicas, &reply);
-        dlock_args_free(&args);
         if (status != DLOCK_OK)
             break;
         status = dlock_ask_read_acquired(read, reader->lease_ms, asked, reply, ret);

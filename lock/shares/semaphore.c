@@ -21,16 +21,13 @@ dlock_status dlock_semaphore_set(dlock_lock *lock, int64_t permits)
         return DLOCK_FORKED;
     if (!lock->kind->permits || permits < 0 || permits > PERMITS_MAX)
         return DLOCK_INVALID;
-    dlock_args args;
-    dlock_args_init(&args);
+    dlock_args args = {0};
     int keys = dlock_shares_keys(lock, &args);
     dlock_args_int(&args, permits);
     dlock_args_int(&args, lock->options.lease_ms);
     dlock_args_int(&args, dlock_lock_claim_ms(lock));
     dlock_status status = dlock_ask_script(client, client->options.redis, &set, keys, &args,
                                            lock->options.wait_replicas, &reply);
-    dlock_args_free(&args);
-    if (status == DLOCK_OK)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return status;
 }

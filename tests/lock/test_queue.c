@@ -2,7 +2,6 @@
  * older version. */
 #include "tests/lock/rig.h"
 
-#include <poll.h>
 #include <pthread.h>
 
 #include "lock/core/ask.h"
@@ -26,7 +25,6 @@ static void beat(dlock_lock *lock, const char *token)
     assert_int_equal(dlock_ask_script(lock->client, lock->client->options.redis,
                                       lock->kind->beat.script, keys, &args, 0, &reply),
                      DLOCK_OK);
-    dlock_args_free(&args);
     freeReplyObject(reply);
 }
 
@@ -38,7 +36,7 @@ static void whoever_comes_first_queues_a_waiter_once(void **state)
     enum { BEAT = 'b', FIRST = 'f', AGAIN = 'a' };
     static const char *const orders[] = {"bfa", "baf", "fba", "fab", "abf", "afb"};
     fx_redis_do(r->server, "SET once stranger PX 60000");
-    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+    for (size_t i = 0; i < COUNT(orders); i++) {
         dlock_lock *lock = rig_lock(r->client, "once", (dlock_options){.kind = DLOCK_FAIR});
         waiter w = {0};
         snprintf(w.token, sizeof(w.token), "%s:%zu", dlock_client_id(r->client), i);
