@@ -8,7 +8,6 @@
 #include "server/http.h"
 
 #include <civetweb.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

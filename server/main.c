@@ -185,9 +185,7 @@ static bool redis_is_recent(fs_store *store)
 {
     char err[256];
     redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    store_put(&args, WORDS("INFO", "server"));
+    dlock_args args = store_words(WORDS("INFO", "server"));
     dlock_redis_outcome outcome =
         dlock_redis_command(store->asking, NULL, &args, dlock_in_ms(FIRST_LOOK_MS), &reply);
     dlock_args_free(&args);

@@ -1,8 +1,6 @@
 /* items.c - GET /items: lists the items. */
 #include "server/store/items.h"
 
-#include <string.h>
-
 #include "server/api/routes.h"
 
 void api_items(fs_api *api, const api_request *request, api_reply *reply)

@@ -5,7 +5,6 @@
  */
 #include "server/api/routes.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "server/sale/sale_find.h"

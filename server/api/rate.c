@@ -22,9 +22,7 @@ static int wait_key(const fs_rate *rate, const char *kind, const char *who, int6
     snprintf(key, sizeof(key), "fs:rate:%s:{%.128s}", kind, who);
     if (!node_takes_writes(store_node(rate->store, key)))
         return 0;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, key);
+    dlock_args args = store_words(WORDS(key));
     dlock_args_int(&args, US_PER_S / a_second);
     dlock_args_int(&args, rate->burst);
     redisReply *reply =

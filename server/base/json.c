@@ -80,8 +80,7 @@ bool json_each(const char *body, size_t len, json_member *each, void *arg)
     cJSON *object = parse(body, len, &integers);
     const cJSON *member;
     bool good = object != NULL;
-    cJSON_ArrayForEach(member, object)
-    {
+    cJSON_ArrayForEach(member, object) {
         char digits[24];
         const char *value = cJSON_IsString(member) ? member->valuestring : NULL;
         if (cJSON_IsNumber(member) && integers && fabs(member->valuedouble) < 0x1p53 &&

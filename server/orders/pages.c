@@ -145,8 +145,7 @@ bool pages_items(source *from, void (*each)(void *arg, const char *item), void *
         if (!source_get(from, path, &items))
             return false;
         const cJSON *item;
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(items.json, "items"))
-        {
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(items.json, "items")) {
             const answer member = {.json = (cJSON *)item};
             if (pages_copy_word(name, sizeof(name), answer_text(&member, "item")))
                 each(arg, name);

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ANSWER_MS 30000
 

@@ -54,10 +54,8 @@ static bool say(const admission *a, fs_store *store, int64_t object_ms, const ch
 {
     char comparing[RUN_ID_MAX + 32];
     redisReply *reply = NULL;
-    dlock_args args;
     snprintf(comparing, sizeof(comparing), "fs:{flashsale}:comparing:%s", a->seen);
-    dlock_args_init(&args);
-    store_put(&args, WORDS(comparing, "fs:{flashsale}:admitted", a->name));
+    dlock_args args = store_words(WORDS(comparing, "fs:{flashsale}:admitted", a->name));
     dlock_args_int(&args, object_ms);
     dlock_args_text(&args, admit);
     dlock_redis_outcome outcome =

@@ -1,8 +1,6 @@
 /* sale_find.c - asks Redis, compares, opens sales, and updates the table. */
 #include "server/sale/sale_find.h"
 
-#include <string.h>
-
 #include "server/base/log.h"
 #include "server/sale/sale_check.h"
 #include "server/sale/sale_start.h"

@@ -29,11 +29,9 @@ static void copy_pointer(char ret[POINTER_MAX + 1], const redisReply *text)
 static bool see_item(const open_sale *sale, dlock_time deadline, sale_seen *ret)
 {
     sale_keys keys;
-    dlock_args args;
     const sale_terms *terms = &sale->terms;
     keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
-    dlock_args_init(&args);
-    store_put(&args, WORDS(keys.current, keys.cfg, keys.epochs, keys.lost));
+    dlock_args args = store_words(WORDS(keys.current, keys.cfg, keys.epochs, keys.lost));
     redisReply *reply = store_eval(sale->store->looking, &look_item, 4, &args, deadline, is_list);
     bool good = reply && reply->elements == 5 && reply->element[0]->type == REDIS_REPLY_STRING &&
                 store_is_pairs(reply->element[1]) &&

@@ -110,12 +110,12 @@ static start_status start_tag(fs_store *store, const sale_terms *terms, int segm
     if (!epochs_first(store, now.current, epochs))
         return START_UNAVAILABLE;
 
-    dlock_args args;
-    dlock_args_init(&args);
-    int keys = store_put(&args, WORDS(now.current, now.cfg, now.stock, now.sold, now.orders,
-                                      now.ledger, now.users, now.epochs, now.reserved, now.buckets,
-                                      now.moves, now.latest));
-    keys += follows->id[0] != '\0' ? keys_put_leftovers(&args, &old) : 0;
+    dlock_args args =
+        store_words(WORDS(now.current, now.cfg, now.stock, now.sold, now.orders, now.ledger,
+                          now.users, now.epochs, now.reserved, now.buckets, now.moves, now.latest));
+    if (follows->id[0] != '\0')
+        keys_put_leftovers(&args, &old);
+    int keys = args.count;
     store_put(&args, WORDS(terms->id, follows->text));
     store_put_number(&args, units >= 0, units);
     dlock_args_int(&args, TERMS_KEPT_S);
@@ -165,12 +165,10 @@ static int most_segments(const sale_terms *terms)
 static sale_status note_started(fs_store *store, const sale_terms *terms, dlock_time deadline)
 {
     sale_keys keys;
-    dlock_args args;
     redisReply *reply = NULL;
     keys_name(&keys, terms->item, SEGMENT_NONE, terms->id);
     int replicas = replicas_needed(store, terms, &keys);
-    dlock_args_init(&args);
-    dlock_args_text(&args, keys.cfg);
+    dlock_args args = store_words(WORDS(keys.cfg));
     dlock_redis_outcome outcome =
         dlock_redis_eval_wait(store->redis, &started, 1, &args, replicas, deadline, &reply);
     sale_status status = outcome != DLOCK_REDIS_OK ? SALE_UNAVAILABLE

@@ -55,9 +55,7 @@ static void put_wants(dlock_args *args, const sell_buyer *buyers, int count)
         else
             text_add(&all, words[request->action]);
     }
-    args->failed = args->failed || all.failed;
-    dlock_args_text(args, text_bytes(&all));
-    text_free(&all);
+    store_put_text(args, &all);
 }
 
 /* A number a buyer, with blanks between; one for all when they want the same. */
@@ -76,9 +74,7 @@ static void put_units(dlock_args *args, const sell_buyer *buyers, int count)
         text_add(&units, i > 0 ? " " : "");
         text_add_int(&units, buyers[i].request->quantity);
     }
-    args->failed = args->failed || units.failed;
-    dlock_args_text(args, text_bytes(&units));
-    text_free(&units);
+    store_put_text(args, &units);
 }
 
 /* The earliest, then all of them. */
@@ -93,10 +89,8 @@ static void put_not_after(dlock_args *args, const sell_buyer *buyers, int count)
         text_add(&all, i > 0 ? " " : "");
         text_add_int(&all, not_after_us);
     }
-    args->failed = args->failed || all.failed;
     dlock_args_int(args, earliest);
-    dlock_args_text(args, text_bytes(&all));
-    text_free(&all);
+    store_put_text(args, &all);
 }
 
 /* The epochs, of which the orders are made in the first. */

@@ -32,10 +32,8 @@ bool timed_ask(const timed_hold *hold, const char *const *words, char ret[24])
 
 int timed_script(const timed_hold *hold, dlock_script *script, const char *const *arguments)
 {
-    dlock_args args;
     fs_store *store = hold->sale->store;
-    dlock_args_init(&args);
-    dlock_args_text(&args, hold->sale->keys->lock);
+    dlock_args args = store_words(WORDS(hold->sale->keys->lock));
     store_put(&args, arguments);
     redisReply *reply = store_eval(store->redis, script, 1, &args, hold->deadline, store_is_number);
     int number = reply ? (int)reply->integer : -1;

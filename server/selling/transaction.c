@@ -6,9 +6,7 @@
 
 void transaction_add(transaction *t, const char *const *words)
 {
-    dlock_args args;
-    dlock_args_init(&args);
-    store_put(&args, words);
+    dlock_args args = store_words(words);
     dlock_redis_queue(t->conn, &args);
     dlock_args_free(&args);
     t->added++;

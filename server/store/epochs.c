@@ -81,11 +81,10 @@ redisReply *epochs_begin(fs_store *store, const sale_keys *keys, const char *sal
                          const char *run, dlock_time deadline)
 {
     char name[EPOCH_LEN + 1];
-    dlock_args args;
     if (!epoch_make(name))
         return NULL;
-    dlock_args_init(&args);
-    store_put(&args, WORDS(keys->current, keys->ledger, keys->epochs, sale, seen, name, run));
+    dlock_args args =
+        store_words(WORDS(keys->current, keys->ledger, keys->epochs, sale, seen, name, run));
     redisReply *reply = store_eval(store->looking, &begin, 3, &args, deadline, store_is_text);
     if (reply && reply->len > 0)
         return reply;

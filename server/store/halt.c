@@ -61,15 +61,14 @@ bool halt_write(dlock_redis *redis, const char *item, int segment, const halt_re
 {
     sale_keys keys, old;
     char older[IDENT_MAX + 1];
-    dlock_args args;
     keys_name(&keys, item, segment, halt->sale);
-    dlock_args_init(&args);
-    int count =
-        store_put(&args, WORDS(keys.current, keys.latest, keys.ledger, keys.epochs, keys.lost));
+    dlock_args args =
+        store_words(WORDS(keys.current, keys.latest, keys.ledger, keys.epochs, keys.lost));
     if (find_older(seen->pointer, halt->sale, older)) {
         keys_name(&old, item, segment, older);
-        count += keys_put_leftovers(&args, &old);
+        keys_put_leftovers(&args, &old);
     }
+    int count = args.count;
     store_put(&args,
               WORDS(seen->pointer, halt->sale, halt->why, seen->epochs ? seen->epochs : "*"));
     dlock_args_int(&args, halt->found);
@@ -85,13 +84,12 @@ resume_status halt_lift(fs_store *store, const char *item, int segment, const ch
 {
     char pointer[POINTER_MAX + 1];
     sale_keys keys;
-    dlock_args args;
     char epoch[EPOCH_LEN + 1];
     keys_name(&keys, item, segment, sale);
     if (!epoch_make(epoch))
         return RESUME_UNAVAILABLE;
-    dlock_args_init(&args);
-    store_put(&args, WORDS(keys.current, keys.cfg, keys.ledger, keys.epochs, keys.lost));
+    dlock_args args =
+        store_words(WORDS(keys.current, keys.cfg, keys.ledger, keys.epochs, keys.lost));
     store_put(&args, WORDS(expected, sale, epoch, segment == SEGMENT_NONE ? "1" : "0"));
     if (!call(store->redis, &resume_script, 5, &args, deadline, pointer))
         return RESUME_UNAVAILABLE;

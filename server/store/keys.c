@@ -42,9 +42,8 @@ bool sale_id_ok(const char *text, size_t len)
     return len == SALE_ID_LEN && strspn(text, "0123456789abcdef") == len;
 }
 
-int keys_put_leftovers(dlock_args *args, const sale_keys *old)
+void keys_put_leftovers(dlock_args *args, const sale_keys *old)
 {
-    return store_put(args,
-                     WORDS(old->cfg, old->stock, old->sold, old->orders, old->ledger, old->users,
-                           old->epochs, old->lost, old->reserved, old->buckets, old->moves));
+    store_put(args, WORDS(old->cfg, old->stock, old->sold, old->orders, old->ledger, old->users,
+                          old->epochs, old->lost, old->reserved, old->buckets, old->moves));
 }

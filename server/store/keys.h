@@ -42,9 +42,8 @@ typedef struct sale_keys {
 /* Fills in the names for a sale without reservations. `segment`: 0, 1, ... or SEGMENT_NONE. */
 void keys_name(sale_keys *keys, const char *item, int segment, const char *sale);
 
-/* Appends the keys that an ended sale leaves in its slot, and returns their number. Its lock ends
- * by its lease. */
-int keys_put_leftovers(dlock_args *args, const sale_keys *old);
+/* Appends the keys that an ended sale leaves in its slot. Its lock ends by its lease. */
+void keys_put_leftovers(dlock_args *args, const sale_keys *old);
 
 /* Sale ids are 14 hexadecimal digits, so they sort as texts by their start. */
 bool sale_id_ok(const char *text, size_t len);

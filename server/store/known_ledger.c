@@ -135,9 +135,7 @@ void known_ledger_put_moves(const known_ledger *known, dlock_args *args)
     for (const known_epoch *each = atomic_load(&known->all); each; each = each->next)
         if (each->marked_moves > 0)
             text_printf(&moves, "%s %lld ", each->name, (long long)each->marked_moves);
-    args->failed = args->failed || moves.failed;
-    dlock_args_text(args, text_bytes(&moves));
-    text_free(&moves);
+    store_put_text(args, &moves);
 }
 
 bool known_ledger_contradicts(const known_ledger *known, const char *epochs)

@@ -1,7 +1,6 @@
 /* ledger.c - reads the numbers of a sale, and its orders in sequence, segment by segment. */
 #include "server/store/ledger.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "server/store/numbers.lua.h"

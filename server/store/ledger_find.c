@@ -140,9 +140,7 @@ static bool was_asked_before(const search *s)
     int64_t under_way_ms = terms_request_ms(s->terms) + FINAL_MARGIN_MS;
     keys_name(&keys, s->terms->item, SEGMENT_NONE, s->terms->id);
     snprintf(notes, sizeof(notes), "%s:asked", keys.base);
-    dlock_args args;
-    dlock_args_init(&args);
-    store_put(&args, WORDS(notes, s->request));
+    dlock_args args = store_words(WORDS(notes, s->request));
     dlock_args_int(&args, under_way_ms * 1000);
     dlock_args_int(&args, under_way_ms * NOTE_REQUESTS);
     dlock_args_int(&args, NOTES_MAX);
@@ -169,13 +167,11 @@ static ledger_status find(const search *s, ledger_how how, ledger_entry *ret)
 static bool confirm_key(fs_store *store, const sale_terms *terms, const sale_keys *keys,
                         const char *key, const char *request, dlock_time deadline)
 {
-    dlock_args args;
     redisReply *reply = NULL;
     int needed = replicas_needed(store, terms, keys);
     if (replicas_missing(store, terms, keys)) /* waiting would not help */
         return false;
-    dlock_args_init(&args);
-    store_put(&args, WORDS(key, request));
+    dlock_args args = store_words(WORDS(key, request));
     if (needed > 0)
         deadline = store_read_deadline(deadline);
     dlock_redis_outcome outcome =

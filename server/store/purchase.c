@@ -5,7 +5,6 @@
 #include "server/store/purchase.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/base/log.h"

@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/base/text.h"
@@ -276,12 +275,10 @@ void write_probe_drop(write_probe *probe)
 /* Sends the script's text, so it works whatever scripts the server knows. */
 static bool send_probe(write_probe *probe, dlock_redis *redis, const fs_node *node, const char *key)
 {
-    dlock_args args;
     dlock_time deadline = dlock_in_ms(PROBE_SEND_MS);
     if (!node_connect(node, redis, &probe->conn, deadline))
         return false;
-    dlock_args_init(&args);
-    dlock_args_text(&args, key);
+    dlock_args args = store_words(WORDS(key));
     dlock_redis_queue_script(probe->conn, &script, 1, &args, true);
     dlock_args_free(&args);
     probe->sent = dlock_now();

@@ -2,7 +2,6 @@
 #include "server/store/store.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/base/log.h"
@@ -114,12 +113,27 @@ const char *store_server_name(const fs_store *store, const fs_node *node)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
+dlock_args store_words(const char *const *words)
+{
+    dlock_args args;
+    dlock_args_init(&args);
+    store_put(&args, words);
+    return args;
+}
+
 int store_put(dlock_args *args, const char *const *words)
 {
     int count = 0;
     for (; words[count]; count++)
         dlock_args_text(args, words[count]);
     return count;
+}
+
+void store_put_text(dlock_args *args, fs_text *text)
+{
+    args->failed = args->failed || text->failed;
+    dlock_args_text(args, text_bytes(text));
+    text_free(text);
 }
 
 void store_put_number(dlock_args *args, bool there, int64_t number)
@@ -133,9 +147,7 @@ void store_put_number(dlock_args *args, bool there, int64_t number)
 dlock_redis_outcome store_command(fs_store *store, dlock_time deadline, const char *const *words,
                                   redisReply **ret)
 {
-    dlock_args args;
-    dlock_args_init(&args);
-    store_put(&args, words);
+    dlock_args args = store_words(words);
     dlock_redis_outcome outcome = dlock_redis_command(store->redis, words[1], &args, deadline, ret);
     dlock_args_free(&args);
     return outcome;
@@ -222,9 +234,7 @@ void store_log_failure(fs_store *store, const char *what, const char *how)
 bool store_time(fs_store *store, const char *key, dlock_time deadline, int64_t *ret)
 {
     redisReply *reply = NULL;
-    dlock_args args;
-    dlock_args_init(&args);
-    dlock_args_text(&args, "TIME");
+    dlock_args args = store_words(WORDS("TIME"));
     bool good = dlock_redis_command(store->redis, key, &args, deadline, &reply) == DLOCK_REDIS_OK &&
                 dlock_redis_check(store->redis, "TIME", reply, node_read_time(reply, ret));
     dlock_args_free(&args);

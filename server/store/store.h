@@ -10,6 +10,7 @@
 #define FLASHSALE_STORE_H
 
 #include "lock/dlock.h"
+#include "server/base/text.h"
 #include "server/redis/node.h"
 
 #include "server/redis/quorum.h"
@@ -64,8 +65,14 @@ const char *store_server_name(const fs_store *store, const fs_node *node);
 /* The words of a command, or the arguments of a script: WORDS("GET", key). */
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* These words, to which more may be appended. To be freed with dlock_args_free(). */
+dlock_args store_words(const char *const *words);
+
 /* Appends words to a command or to a script's, and returns how many. */
 int store_put(dlock_args *args, const char *const *words);
+
+/* Appends a text as one word, and frees it. */
+void store_put_text(dlock_args *args, fs_text *text);
 
 /* Appends a number, or "" if there is none. */
 void store_put_number(dlock_args *args, bool there, int64_t number);
