@@ -189,15 +189,13 @@ static bool check_audits(const lt_history *h, char *err, size_t err_len)
 
 static bool check_segments(lt_history *h, char *err, size_t err_len)
 {
-    for (size_t i = 0; i < h->orders_len; i++) {
-        lt_order *order = &h->orders[i];
+    EACH(lt_order, order, h->orders) {
         bool known_of =
             order->number == UNKNOWN || order->segment != UNKNOWN || h->sale.segments == 0;
         if (!is_segment(h, &order->segment) || !known_of)
             return say(err, err_len, order->line, "no segment of the sale");
     }
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        lt_stock_line *stock = &h->stocks[i];
+    EACH(lt_stock_line, stock, h->stocks) {
         if (!is_segment(h, &stock->segment))
             return say(err, err_len, stock->line, "no segment of the sale");
     }

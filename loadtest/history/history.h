@@ -34,6 +34,10 @@ typedef struct lt_history {
     char cut[128]; /* why it is incomplete; "" = it is whole */
 } lt_history;
 
+/* Each element of an array whose length is beside it: EACH(const lt_ask, ask, h->asks). */
+#define EACH(type, each, array)                                                                    \
+    for (type *each = (array); each && each < (array) + array##_len; each++)
+
 /* Reads a history. False with a sentence in err that begins with the path; the history is to be
  * released in both cases. */
 bool history_read(lt_history *ret, const char *path, char *err, size_t err_len);

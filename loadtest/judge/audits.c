@@ -103,8 +103,7 @@ void check_audits(lt_judging *j)
     const lt_order **orders = sorted_entries(j);
     const lt_listed books = entries_of(orders, h->orders_len, j->books, j->ledger);
     bool again = false, in_vain = false;
-    for (size_t i = 0; i < h->audits_len; i++) {
-        const lt_audit_line *audit = &h->audits[i];
+    EACH(const lt_audit_line, audit, h->audits) {
         bool whole = !is_cut_off(j, audit->n);
         if (audit->n == j->books)
             continue;

@@ -7,7 +7,6 @@
 #include "loadtest/judge/checks.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Whether what was told is the entry's id. For a ledger that was read from Redis, the number
@@ -171,8 +170,7 @@ void check_agrees(lt_judging *j)
                                         certain ? request->quantity : UNKNOWN),
                           &listed, look->line);
     }
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         hold_to_told(j, order);
         if (!is_reserving(j) && order->told.state != TEXT_NONE && order->told.state != j->sold)
             violated(j, "the order of %s is %s (line %" PRId64 "), and nobody reserves",

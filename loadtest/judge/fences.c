@@ -49,8 +49,7 @@ static lt_fenced *collect(lt_judging *j, size_t *ret_len)
     const lt_history *h = j->history;
     lt_fenced *fenced = zeroed(h->orders_len, sizeof(*fenced));
     *ret_len = 0;
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         lt_place place = place_of_order(h, order);
         if (order->audit == j->books && order->told.fence > 0 && place.number != UNKNOWN)
             fenced[(*ret_len)++] = (lt_fenced){
@@ -111,8 +110,7 @@ void check_fenced(lt_judging *j)
         told = told || h->orders[i].told.fence > 0;
     if (!known(fences) && told)
         fences = 1;
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         bool lacks = !known(order->told.fence) && known(order->told.remaining);
         silent = silent || lacks;
         if (fences == 1 && (order->told.fence == 0 || (told && lacks)))

@@ -21,8 +21,7 @@ static void add_up_rest(lt_judging *j)
         j->remaining = left == UNKNOWN ? UNKNOWN : j->remaining + left;
     }
     j->ledger_units = 0;
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         if (order->audit != j->books || !known(order->told.quantity) || !holds_units(j, order))
             continue;
         j->ledger_units += order->told.quantity;
@@ -34,8 +33,7 @@ static void add_up_requests(lt_judging *j)
 {
     const lt_history *h = j->history;
     lt_figures *figures = &j->judgement->figures;
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         bool ordered = request->order != NO_ELEMENT;
         figures->requests += request->attempts > 0;
         figures->attempts += (int64_t)request->attempts;
@@ -63,8 +61,7 @@ static void add_up_requests(lt_judging *j)
 static int64_t first_units(const lt_judging *j, bool ours)
 {
     int64_t units = 0;
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         if (request->order == NO_ELEMENT || request->released ||
             (ours && request->bought == BOUGHT_NOBODY))
             continue;
@@ -176,8 +173,7 @@ void check_oversold(lt_judging *j)
     if (j->judgement->figures.oversold > 0)
         violated(j, "%" PRId64 " units are sold beyond the stock of %" PRId64,
                  j->judgement->figures.oversold, most);
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         if (!stock_is_ours(j, stock))
             continue;
         if (known(stock->units) && stock->units > most)

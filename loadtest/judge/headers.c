@@ -91,8 +91,7 @@ void check_location(lt_judging *j)
 {
     const lt_history *h = j->history;
     bool seen = false;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (ask->answer != ANSWER_YES || !text_told(ask->location))
             continue;
         seen = true;

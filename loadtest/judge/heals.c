@@ -74,8 +74,7 @@ static bool succeeded(const lt_judging *j, const lt_ask *ask)
 static void note_asks(const lt_judging *j, lt_window *windows, size_t len, int64_t within_us)
 {
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         lt_window *window = window_at(windows, len, ask->from_us);
         if (!window)
             continue;
@@ -189,8 +188,7 @@ void check_left(lt_judging *j)
 {
     const lt_history *h = j->history;
     bool all = true;
-    for (size_t i = 0; i < h->lefts_len; i++) {
-        const lt_left *left = &h->lefts[i];
+    EACH(const lt_left, left, h->lefts) {
         all &= check_one(j, "locks", left->locks);
         all &= check_one(j, "waiters", left->waiters);
         all &= check_one(j, "threads", left->threads);

@@ -112,8 +112,7 @@ static void find_books(lt_judging *j)
     const lt_history *h = j->history;
     const lt_audit_line *good = NULL, *none = NULL, *bad = NULL;
     j->rest_us = NEVER;
-    for (size_t i = 0; i < h->audits_len; i++) {
-        const lt_audit_line *audit = &h->audits[i];
+    EACH(const lt_audit_line, audit, h->audits) {
         bool is_none = audit->status == 404 || audit->status == 405;
         const lt_audit_line **kind = audit->status == 200 ? &good : is_none ? &none : &bad;
         if (!*kind || audit->n < (*kind)->n)
@@ -160,8 +159,7 @@ static void find_calm(lt_judging *j)
     int64_t last_us = 0;
     j->fault_us = NEVER;
     j->steady = h->sale.failovers != 1;
-    for (size_t i = 0; i < h->turns_len; i++) {
-        const lt_turn *turn = &h->turns[i];
+    EACH(const lt_turn, turn, h->turns) {
         bool moves = known(turn->clocks) ? turn->clocks == 1 : h->sale.failovers != 0;
         j->steady = j->steady && (turn->heal || !moves);
         if (!turn->heal && turn->at_us < j->fault_us)

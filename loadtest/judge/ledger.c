@@ -42,8 +42,7 @@ void check_one_order(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t other = 0;
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         if (request->orders > 1)
             violated(j, "%s has %" PRIu32 " orders (line %" PRId64 " and after)",
                      text_of(j, request->name), request->orders, h->orders[request->order].line);
@@ -184,8 +183,7 @@ static void check_runs(lt_judging *j, const lt_owned *orders, size_t len)
 static void check_forms(lt_judging *j)
 {
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         if (order->audit == j->books && place_of_order(h, order).number == UNKNOWN)
             violated(j, "order %s (line %" PRId64 ") has no number, and others have",
                      text_of(j, order->told.order), order->line);

@@ -152,8 +152,7 @@ void check_clock(lt_judging *j)
     lt_offset offset = {.least = INT64_MIN, .most = INT64_MAX};
     bool seen = false;
     check_not_after(j);
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         if (order->audit != j->books || !known(order->told.time_us))
             continue;
         seen = check_time(j, order, &offset) || seen;

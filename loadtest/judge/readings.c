@@ -45,8 +45,7 @@ static lt_orders collect_orders(const lt_judging *j)
 {
     lt_orders o = {zeroed(j->requests_len, sizeof(*o.may)), zeroed(j->requests_len, sizeof(*o.may)),
                    0};
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         bool none = request->bought == BOUGHT_NO || request->bought == BOUGHT_ELSEWHERE;
         int64_t orders = request->orders > 1 ? request->orders : 1;
         if (none && request->order == NO_ELEMENT)

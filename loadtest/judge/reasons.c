@@ -28,8 +28,7 @@ static lt_excuse *collect_excuses(const lt_judging *j)
         if (h->looks[i].status != 200)
             excuse->asked_us = sooner(excuse->asked_us, h->looks[i].from_us);
     }
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         lt_excuse *excuse = &excuses[ask->request];
         excuse->elsewhere |= ask->answer == ANSWER_ELSEWHERE;
         if (ask->answer == ANSWER_YES || ask->answer == ANSWER_UNKNOWN)

@@ -27,8 +27,7 @@ void check_refused(lt_judging *j)
 void check_no_stays(lt_judging *j)
 {
     const lt_history *h = j->history;
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         bool never = request->never != NO_ELEMENT, told = request->yes != NO_ELEMENT;
         if (!told && request->found == NO_ELEMENT)
             continue;
@@ -54,8 +53,7 @@ static bool is_not_found(const lt_judging *j, const lt_look *look)
 void check_found_stays(lt_judging *j)
 {
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *look = &h->looks[i];
+    EACH(const lt_look, look, h->looks) {
         const lt_request *request = &j->requests[look->request];
         if (is_not_found(j, look) && look_is_here(j, look) && look->from_us > request->known_us)
             violated(j, "%s has an order, and was not found afterwards (line %" PRId64 ")",
@@ -66,8 +64,7 @@ void check_found_stays(lt_judging *j)
 
 void check_resolved(lt_judging *j)
 {
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         if (request->bought == BOUGHT_UNRESOLVED && request->not_yet_us != UNKNOWN &&
             request->not_yet_us - request->looked_us >= j->options.final_us)
             violated(j, "%s is not resolved %" PRId64 " ms after it was first looked for",
@@ -172,8 +169,7 @@ static int64_t units_found(const lt_judging *j, const lt_request *request)
  * order found them in one segment. */
 static void check_later_sales(lt_judging *j, const lt_refused *refused, size_t len)
 {
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         int64_t were_there = units_found(j, request);
         size_t low = 0, high = len;
         if (request->attempts == 0 || !known(were_there))
@@ -227,8 +223,7 @@ static void check_free(lt_judging *j)
             readings[len++] = &h->stocks[i];
     }
     qsort(readings, len, sizeof(*readings), by_reading);
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         int64_t there = later(units_free(j, ask->from_us, ask->to_us),
                               units_seen(j, reading_by(readings, len, ask->from_us), ask->to_us));
         if (was_told(j, ask, 409, "sold_out") && ask->quantity <= there)
@@ -248,8 +243,7 @@ void check_sold_out(lt_judging *j)
     int64_t most = most_left(j);
     bool rest = j->remaining != UNKNOWN;
     size_t len = 0;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (!was_told(j, ask, 409, "sold_out"))
             continue;
         refused[len++] = (lt_refused){ask->to_us, ask->quantity, ask->line};
@@ -293,8 +287,7 @@ int64_t *units_of_users(const lt_judging *j, bool open)
         if (j->requests[h->orders[i].request].bought != BOUGHT_NOBODY)
             has[told->user] += told->quantity;
     }
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         bool owed = request->bought == BOUGHT_YES && request->order == NO_ELEMENT;
         bool for_a_while = open && request->attempts > 0 && request->order == NO_ELEMENT &&
                            (request->bought == BOUGHT_UNRESOLVED ||

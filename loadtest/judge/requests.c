@@ -313,8 +313,7 @@ void requests_collect(lt_judging *j)
     give_numbers(j);
     for (size_t i = 0; i < h->asks_len; i++)
         note_ask(j, i);
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        lt_request *request = &j->requests[i];
+    EACH(lt_request, request, j->requests) {
         uint32_t ask = request->yes != NO_ELEMENT ? request->yes : request->ask;
         if (ask != NO_ELEMENT) {
             request->user = h->asks[ask].user;

@@ -9,7 +9,6 @@
 #include "loadtest/judge/checks.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -63,19 +62,16 @@ static void collect_seen(lt_judging *j)
 {
     const lt_history *h = j->history;
     j->seen = zeroed(h->asks_len + h->looks_len + h->orders_len, sizeof(*j->seen));
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *a = &h->asks[i];
+    EACH(const lt_ask, a, h->asks) {
         if (a->answer == ANSWER_YES && a->told.state == j->sold)
             see(j, (lt_seen){a->from_us, a->to_us, a->line, a->request, j->sold, true});
     }
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *l = &h->looks[i];
+    EACH(const lt_look, l, h->looks) {
         lt_text state = state_of_look(j, l);
         if (look_is_here(j, l) && (l->status == 200 || state != TEXT_NONE))
             see(j, (lt_seen){l->from_us, l->to_us, l->line, l->request, state, true});
     }
-    for (size_t i = 0; i < h->orders_len; i++) {
-        const lt_order *order = &h->orders[i];
+    EACH(const lt_order, order, h->orders) {
         int64_t from_us = NEVER - 1, to_us = NEVER - 1; /* it is at rest */
         for (size_t k = 0; k < h->audits_len; k++) {
             if (h->audits[k].n == order->audit)
@@ -145,8 +141,7 @@ static void collect_units(lt_judging *j)
     size_t len = 0;
     for (int i = 0; i < SPANS; i++)
         j->spans[i] = zeroed(j->requests_len, sizeof(lt_given));
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         bool none = request->bought == BOUGHT_NO || request->bought == BOUGHT_ELSEWHERE;
         if (none && request->order == NO_ELEMENT)
             continue;
@@ -197,14 +192,12 @@ void reservations_collect(lt_judging *j)
     /* Buyers who could have had units that nobody had from then on. */
     for (uint32_t i = 0; i < j->requests_len; i++)
         j->requests[i].refused = false;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (ask->answer != ANSWER_ELSEWHERE && is_turned_away(j, ask) &&
             units_free(j, ask->from_us, NEVER) >= ask->quantity)
             j->requests[ask->request].refused = true;
     }
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *look = &h->looks[i];
+    EACH(const lt_look, look, h->looks) {
         lt_request *request = &j->requests[look->request];
         if (j->calm && look->ending == ENDING_CONFIRM && look_is_here(j, look) &&
             look_put_off(j, look) && request->fate->state == j->expired &&
@@ -242,8 +235,7 @@ static void check_none_left(lt_judging *j)
 {
     const lt_history *h = j->history;
     const lt_stock_line *none = NULL; /* the last reading that shows none */
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *s = &h->stocks[i];
+    EACH(const lt_stock_line, s, h->stocks) {
         if (stock_is_ours(j, s) && s->reserved == 0 && (!none || s->from_us > none->from_us))
             none = s;
     }
@@ -261,8 +253,7 @@ static void check_none_left(lt_judging *j)
 /* Nothing contradicts the order's first final state. */
 void check_fates(lt_judging *j)
 {
-    for (size_t i = 0; i < j->seen_len; i++) {
-        const lt_seen *now = &j->seen[i];
+    EACH(const lt_seen, now, j->seen) {
         const lt_seen *fate = j->requests[now->request].fate;
         bool open = now->state == j->reserved && now->from_us <= fate->to_us;
         if (fate->state == TEXT_NONE || open || now->state == fate->state ||
@@ -283,8 +274,7 @@ const char *why_unsure(lt_judging *j)
     const lt_history *h = j->history;
     int64_t unsure = 0;
     bool any = false, open = false;
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *look = &h->looks[i];
+    EACH(const lt_look, look, h->looks) {
         lt_request *request = &j->requests[look->request];
         bool told = look->status == 200 || look_refused(j, look);
         if (!look_is_here(j, look))

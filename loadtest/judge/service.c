@@ -47,8 +47,7 @@ void check_account(lt_judging *j)
     const lt_history *h = j->history;
     bool failovers = h->sale.failovers == 1, seen = false;
     check_told_loss(j);
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         if (!stock_is_ours(j, stock))
             continue;
         seen = true;
@@ -113,8 +112,7 @@ void check_at_rest(lt_judging *j)
         reserved = j->open_units;
         sold = units - reserved;
     }
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         if (!is_at_rest(j, stock) || !is_of_all(j, stock) || j->open_units > 0)
             continue;
         seen = true;
@@ -146,8 +144,7 @@ static bool is_other_strategy(const lt_judging *j, lt_text told)
 void check_same_sale(lt_judging *j)
 {
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         const char *what = texts_differ(stock->sale, h->sale.id)   ? "another sale"
                            : is_other_strategy(j, stock->strategy) ? "another strategy"
                            : differ(stock->initial, h->sale.stock) ? "another initial stock"
@@ -168,13 +165,11 @@ void check_readings(lt_judging *j)
     int64_t first = NEVER, last = 0, good = 0, bad = 0;
     bool none = h->asks_len > 0; /* at any time */
     char why[96];
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         first = ask->from_us < first ? ask->from_us : first;
         last = ask->to_us != NEVER && ask->to_us > last ? ask->to_us : last;
     }
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         bool meanwhile = stock->from_us >= first && stock->from_us <= last;
         bool read = stock->status == 200 && stock->remaining != UNFIT;
         none = none && !(read && known(stock->remaining));

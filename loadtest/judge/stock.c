@@ -14,8 +14,7 @@
 void check_below_zero(lt_judging *j)
 {
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         if (stock_is_ours(j, stock) && known(stock->remaining) && stock->remaining < 0)
             violated(j, "%" PRId64 " units are left (line %" PRId64 ")", stock->remaining,
                      stock->line);
@@ -32,14 +31,12 @@ void check_range(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t most = h->sale.stock;
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         if (stock_is_ours(j, stock) && known(stock->remaining) && stock->remaining > most)
             violated(j, "%" PRId64 " units are left, of %" PRId64 " (line %" PRId64 ")",
                      stock->remaining, most, stock->line);
     }
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         int64_t left = ask->told.remaining;
         if (ask->answer == ANSWER_YES && known(left) && (left < 0 || left > most))
             violated(j, "%s was told that %" PRId64 " units are left (line %" PRId64 ")",
@@ -139,14 +136,12 @@ static void collect_points(const lt_judging *j, lt_falling *f)
 {
     const lt_history *h = j->history;
     f->points = zeroed(h->stocks_len + j->requests_len, sizeof(*f->points));
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *s = &h->stocks[i];
+    EACH(const lt_stock_line, s, h->stocks) {
         if (stock_is_ours(j, s) && known(s->remaining))
             f->points[f->len++] =
                 (lt_point){s->segment, s->from_us, s->to_us, s->remaining, s->line};
     }
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         const lt_told *told = first_told(j, request);
         if (!told || !known(told->remaining) || request->attempts == 0)
             continue;
@@ -195,14 +190,12 @@ static void check_samples(lt_judging *j)
     const lt_history *h = j->history;
     lt_given *sold = zeroed(j->requests_len, sizeof(*sold));
     size_t len = 0;
-    for (uint32_t i = 0; i < j->requests_len; i++) {
-        const lt_request *request = &j->requests[i];
+    EACH(const lt_request, request, j->requests) {
         if (request->bought == BOUGHT_YES)
             sold[len++] = (lt_given){request->known_us, request->quantity};
     }
     given_add_up(sold, len);
-    for (size_t i = 0; i < h->stocks_len; i++) {
-        const lt_stock_line *stock = &h->stocks[i];
+    EACH(const lt_stock_line, stock, h->stocks) {
         int64_t most = h->sale.stock;
         int64_t before = is_reserving(j) ? units_held(j, stock->from_us, stock->to_us)
                                          : given_by(sold, len, stock->from_us, false);
@@ -239,8 +232,7 @@ static void check_numbered(lt_judging *j, const lt_falling *f)
     const lt_history *h = j->history;
     lt_numbered *told = zeroed(h->asks_len, sizeof(*told));
     size_t len = 0;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         lt_place place = place_of_id(h, ask->told.order);
         if (ask->answer == ANSWER_YES && known(ask->told.remaining) && place.number != UNKNOWN)
             told[len++] = (lt_numbered){place, ask};

@@ -103,8 +103,7 @@ static void say_other(lt_judging *j, lt_text request, const char *what, int64_t 
 static lt_recorded find_recorded(const lt_history *h)
 {
     lt_recorded recorded = {0};
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (ask->answer != ANSWER_YES)
             continue;
         recorded.all |= ask->body != TEXT_NONE || ask->told.request != TEXT_NONE;
@@ -121,8 +120,7 @@ void check_told_as_asked(lt_judging *j)
     const lt_recorded recorded = find_recorded(h);
     bool named = names_the_sale(j);
     char why[128] = "";
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (why[0] == '\0' && ask->unread != TEXT_NONE)
             snprintf(why, sizeof(why), "an answer could not be read: %.32s (line %" PRId64 ")",
                      text_of(j, ask->unread), ask->line);
@@ -143,8 +141,7 @@ void check_told_as_asked(lt_judging *j)
                      "(line %" PRId64 ")",
                      ask->line);
     }
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *look = &h->looks[i];
+    EACH(const lt_look, look, h->looks) {
         const lt_request *request = &j->requests[look->request];
         if (!look_found(j, look))
             continue;
@@ -187,8 +184,7 @@ void check_same_again(lt_judging *j)
             what = "body";
         say_varies(j, request, what, ask->line);
     }
-    for (size_t i = 0; i < h->looks_len; i++) {
-        const lt_look *look = &h->looks[i];
+    EACH(const lt_look, look, h->looks) {
         const lt_request *request = &j->requests[look->request];
         if (!look_found(j, look))
             continue;
@@ -220,8 +216,7 @@ void check_retry_refused(lt_judging *j)
 {
     const lt_history *h = j->history;
     int64_t retries = 0, told = 0;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         const lt_request *request = &j->requests[ask->request];
         bool certain = request->yes != NO_ELEMENT || !request->mixed;
         if (!certain || !has_payload(request, ask) || ask->from_us <= request->known_us ||
@@ -262,8 +257,7 @@ void check_reused(lt_judging *j)
 {
     static const char *const of_the_sale[] = {"sold_out", "limit_reached", "quantity_above_limit"};
     const lt_history *h = j->history;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         const lt_request *request = &j->requests[ask->request];
         if (has_payload(request, ask) || ask->from_us <= request->known_us ||
             ask->answer == ANSWER_ELSEWHERE || ask->status != 409)
@@ -293,8 +287,7 @@ static bool check_over(lt_judging *j)
 {
     const lt_history *h = j->history;
     const lt_ask *over = NULL;
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (ask->answer == ANSWER_NEVER && strcmp(text_of(j, ask->code), "sale_closed") == 0 &&
             (!over || ask->to_us < over->to_us))
             over = ask;
@@ -315,8 +308,7 @@ void check_sale_obeyed(lt_judging *j)
 {
     const lt_history *h = j->history;
     bool seen = check_over(j);
-    for (size_t i = 0; i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
         if (refuses_elsewhere(j, ask))
             violated(j, "%s asked for this sale, and was refused by sale %s (line %" PRId64 ")",
                      text_of(j, ask->request_name), text_of(j, ask->told.sale), ask->line);

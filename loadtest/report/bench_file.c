@@ -104,8 +104,7 @@ static bool is_number(const cJSON *value)
 static bool are_numbers(const cJSON *value)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, value)
-    {
+    cJSON_ArrayForEach(each, value) {
         if (!is_number(each) && !cJSON_IsNull(each))
             return false;
     }
@@ -167,8 +166,7 @@ static bool check_list(const cJSON *list, const member *named, char *err, size_t
 {
     int index = 0;
     const cJSON *each;
-    cJSON_ArrayForEach(each, list)
-    {
+    cJSON_ArrayForEach(each, list) {
         place at;
         snprintf(at.text, sizeof(at.text), "%s[%d].", named->name, index++);
         if (!cJSON_IsObject(each)) {
@@ -186,8 +184,7 @@ static bool check_object(const cJSON *object, const member_table *table, const p
                          size_t err_len)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, object)
-    {
+    cJSON_ArrayForEach(each, object) {
         const member *named = member_named(table, each->string);
         if (!named || (cJSON_IsNull(each) && named->kind != KIND_WORD))
             continue;

@@ -4,10 +4,7 @@
  */
 #include "loadtest/report/json_figure.h"
 #include "loadtest/report/report.h"
-#include "loadtest/report/sentence.h"
 #include "loadtest/report/style.h"
-
-#include <string.h>
 
 typedef struct lt_column {
     const char *title, *path; /* as json_number() takes it */
@@ -94,8 +91,7 @@ static void print_guarantees(FILE *out, const cJSON *run)
 {
     const cJSON *item;
     fprintf(out, "\n%sGuarantees %10s%s\n", style_bold(out), "violations", style_end(out));
-    cJSON_ArrayForEach(item, json_member(run, "invariants"))
-    {
+    cJSON_ArrayForEach(item, json_member(run, "invariants")) {
         fprintf(out, "  %-9s %9s  %s\n", json_text(item, "state"),
                 figure_short(json_number(item, "observed"), 9).text, json_text(item, "name"));
         if (json_text(item, "first")[0] != '\0')
@@ -108,9 +104,7 @@ static void print_latencies(FILE *out, const cJSON *run)
     const cJSON *latency;
     HEAD(out, "Latency in ms", latency_columns);
     cJSON_ArrayForEach(latency, json_member(run, "latency_by_outcome"))
-    {
         ROW(out, latency->string, latency, latency_columns);
-    }
     ROW(out, "all, from the send", json_member(run, "latency_from_send_ms"), latency_columns);
 }
 
@@ -119,15 +113,11 @@ static void print_targets(FILE *out, const cJSON *run)
     const cJSON *item;
     HEAD(out, "Targets", target_columns);
     cJSON_ArrayForEach(item, json_member(run, "targets"))
-    {
         ROW(out, json_text(item, "target"), item, target_columns);
-    }
     cJSON_ArrayForEach(item, json_member(run, "errors_by_kind"))
-    {
         fprintf(out, "  %s errors: %s %s at %s\n    %s\n",
                 figure_count(json_number(item, "count")).text, json_text(item, "phase"),
                 json_text(item, "code"), json_text(item, "target"), json_text(item, "hint"));
-    }
 }
 
 static void print_run(FILE *out, const cJSON *run)
@@ -136,9 +126,7 @@ static void print_run(FILE *out, const cJSON *run)
     fprintf(out, "\n%s%s: %s%s\n", style_bold(out), json_text(run, "strategy"),
             json_text(run, "sentence"), style_end(out));
     cJSON_ArrayForEach(reason, json_member(run, "invalid_because"))
-    {
         fprintf(out, "  doubt: %s\n", reason->valuestring);
-    }
     print_guarantees(out, run);
     if (isnan(json_number(run, "issued")))
         return;
@@ -159,13 +147,9 @@ static void print_reference(FILE *out, const cJSON *document)
         return;
     HEAD(out, "Beside the article", our_columns);
     cJSON_ArrayForEach(row, json_member(reference, "rows"))
-    {
         ROW(out, json_text(row, "name"), row, reference_columns);
-    }
     cJSON_ArrayForEach(row, json_member(document, "runs"))
-    {
         ROW(out, json_text(row, "strategy"), row, our_columns);
-    }
     fprintf(out, "  (%s)\n", json_text(reference, "note"));
 }
 
@@ -173,14 +157,10 @@ void report_details(FILE *out, const cJSON *document)
 {
     const cJSON *runs = json_member(document, "runs"), *run;
     cJSON_ArrayForEach(run, runs)
-    {
         print_run(out, run);
-    }
     HEAD(out, "All strategies", comparison_columns);
     cJSON_ArrayForEach(run, runs)
-    {
         ROW(out, json_text(run, "strategy"), run, comparison_columns);
-    }
     print_reference(out, document);
     fputc('\n', out);
 }

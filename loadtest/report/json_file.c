@@ -45,8 +45,7 @@ static bool has_schema(const cJSON *json)
 {
     bool found = false;
     const cJSON *member;
-    cJSON_ArrayForEach(member, json)
-    {
+    cJSON_ArrayForEach(member, json) {
         if (!member->string || strcmp(member->string, "schema") != 0)
             continue;
         if (!cJSON_IsNumber(member) || member->valuedouble != 1.0)

@@ -52,8 +52,7 @@ static int words_of(const cJSON *run)
 static const cJSON *violated(const cJSON *run)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, json_member(run, "invariants"))
-    {
+    cJSON_ArrayForEach(item, json_member(run, "invariants")) {
         if (strcmp(json_text(item, "state"), "violated") == 0 &&
             strcmp(json_text(item, "verdict"), json_text(run, "verdict")) == 0)
             return item;
@@ -122,8 +121,7 @@ static int say_rows(const cJSON *runs, int i, bool expected, char *text)
 {
     int count = 0;
     const cJSON *run;
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach(run, runs) {
         if (words_of(run) != i || is_expected(run, i) != expected)
             continue;
         count++;
@@ -168,8 +166,6 @@ void sentence_add_all(cJSON *document)
 {
     cJSON *run;
     cJSON_ArrayForEach(run, cJSON_GetObjectItemCaseSensitive(document, "runs"))
-    {
         add_to_run(run);
-    }
     add_to_document(document);
 }

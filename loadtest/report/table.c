@@ -14,8 +14,7 @@
 static bool by_cost(const cJSON *runs)
 {
     const cJSON *run;
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach(run, runs) {
         if (strcmp(json_text(run, "rank_by"), "cost") == 0)
             return true;
     }
@@ -62,8 +61,7 @@ static void table_row(FILE *out, const cJSON *row)
 static void table_control(FILE *out, const cJSON *runs)
 {
     const cJSON *run;
-    cJSON_ArrayForEach(run, runs)
-    {
+    cJSON_ArrayForEach(run, runs) {
         if (!json_true(run, "expect_unsafe"))
             continue;
         style_wrap(out, NULL, 1, "%s%s: %s", figure_name(json_text(run, "strategy"), 16).text,
@@ -78,10 +76,8 @@ static void table_doubts(FILE *out, const cJSON *runs)
 {
     int count = 0;
     const cJSON *run, *reason;
-    cJSON_ArrayForEach(run, runs)
-    {
-        cJSON_ArrayForEach(reason, json_member(run, "invalid_because"))
-        {
+    cJSON_ArrayForEach(run, runs) {
+        cJSON_ArrayForEach(reason, json_member(run, "invalid_because")) {
             if (++count < DOUBTS_SHOWN)
                 style_wrap(out, NULL, 1, "doubt, %s: %s",
                            figure_name(json_text(run, "strategy"), 16).text, reason->valuestring);
@@ -97,9 +93,7 @@ void report_table(FILE *out, const cJSON *document)
     const char *verdict = json_text(document, "verdict");
     table_title(out, document);
     cJSON_ArrayForEach(run, runs)
-    {
         table_row(out, run);
-    }
     fputs("wrong: by the verdict. CPU: of service and Redis, us a sale. p50, p99: ms.\n"
           "fair: fewest sales of a user by most. rank 2=: runs do not tell which is first.\n",
           out);
@@ -115,11 +109,9 @@ void report_limits(FILE *out, const cJSON *document)
     char text[1000] = "";
     int kept = 0;
     const cJSON *run, *limit;
-    cJSON_ArrayForEach(run, json_member(document, "runs"))
-    {
+    cJSON_ArrayForEach(run, json_member(document, "runs")) {
         bool counts = !json_true(run, "expect_unsafe");
-        cJSON_ArrayForEach(limit, json_member(run, "thresholds"))
-        {
+        cJSON_ArrayForEach(limit, json_member(run, "thresholds")) {
             size_t at = strlen(text);
             bool ok = strcmp(json_text(limit, "state"), "ok") == 0;
             kept += counts && ok;

@@ -116,8 +116,7 @@ static void run_guarantees(FILE *out, const cJSON *run)
     char first[600];
     const cJSON *item;
     int ok = 0, violated = 0, unchecked = 0, nothing = 0;
-    cJSON_ArrayForEach(item, json_member(run, "invariants"))
-    {
+    cJSON_ArrayForEach(item, json_member(run, "invariants")) {
         const char *state = json_text(item, "state");
         ok += strcmp(state, "ok") == 0;
         unchecked += strcmp(state, "unchecked") == 0;
@@ -138,8 +137,7 @@ static void run_doubts(FILE *out, const cJSON *run)
     const cJSON *reason;
     if (json_true(run, "partial"))
         snprintf(text, sizeof(text), "PARTIAL REPORT: the run was interrupted");
-    cJSON_ArrayForEach(reason, json_member(run, "invalid_because"))
-    {
+    cJSON_ArrayForEach(reason, json_member(run, "invalid_because")) {
         size_t at = strlen(text);
         snprintf(text + at, sizeof(text) - at, "%s%s", at == 0 ? "" : "; ", reason->valuestring);
     }

@@ -4,8 +4,6 @@
  */
 #include "loadtest/result/comparison.h"
 
-#include "loadtest/result/verdict.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 
 #include "loadtest/service/prober.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "loadtest/service/ledger.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +95,7 @@ static bool take_page(lt_walk *walk, const cJSON *json)
         return fail(walk, "it is another sale's");
     if (!is_or_absent(&page.item, walk->item))
         return fail(walk, "it is another item's");
-    cJSON_ArrayForEach(order, orders)
-    {
+    cJSON_ArrayForEach(order, orders) {
         if (++walk->orders > walk->orders_most)
             return fail(walk, "its pages never end");
         if (!write_entry(walk, order, &page))

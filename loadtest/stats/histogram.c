@@ -14,7 +14,6 @@
 #include "loadtest/stats/histogram.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #define HALF_BITS      10
