@@ -133,8 +133,7 @@ static long long fence_of_lock(void)
     long long fence = 0;
     const cJSON *each;
     cJSON *answer = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /locks"));
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "locks"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "locks")) {
         if (strcmp(fx_json_text(each, "sale"), fx_current_sale("P0001")) == 0)
             fence = (long long)fx_json_number(each, "fence");
     }
@@ -343,7 +342,7 @@ static void what_is_not_its_own_is_noticed(void **state)
         "setTimeout(() => { nosuch.thing(); })",
         "fetch('/nosuch')",
     };
-    for (size_t i = 0; i < sizeof(plants) / sizeof(plants[0]); i++) {
+    for (size_t i = 0; i < COUNT(plants); i++) {
         live_open(fx.server[0], "/");
         live_clean(NULL);
         fx_browser_do(live_browser, "%s;", plants[i]);

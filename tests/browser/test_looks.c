@@ -2,8 +2,6 @@
  * test_looks.c - the live page for everybody: wide and narrow, by day and by night, seen or read
  * out. FX_PICTURES names a directory where its pictures are kept; `make pictures` sets it.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/support/browser/live.h"
 
@@ -15,7 +13,7 @@ static const struct {
     {"phone-dark", "dark", 375, 812}, {"tablet", "light", 768, 1024}, {"wide", "light", 1920, 1080},
 };
 
-#define LOOKS (sizeof(looks) / sizeof(looks[0]))
+#define LOOKS (COUNT(looks))
 
 static void look(size_t i)
 {
@@ -228,8 +226,7 @@ static int count_named(const cJSON *nodes, const char *role)
 {
     int count = 0;
     const cJSON *node;
-    cJSON_ArrayForEach(node, nodes)
-    {
+    cJSON_ArrayForEach(node, nodes) {
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(node, "ignored")) ||
             strcmp(text_in(node, "role"), role) != 0)
             continue;
@@ -257,7 +254,7 @@ static void everything_has_a_name_to_be_read_out(void **state)
     unfold();
     cJSON *tree = fx_browser_command(live_browser, "Accessibility.getFullAXTree", NULL);
     const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(tree, "nodes");
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         int count = count_named(nodes, table[i].role);
         if (count < table[i].least || count > table[i].most)
             fail_msg("%d of the role %s", count, table[i].role);

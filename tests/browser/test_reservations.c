@@ -3,7 +3,6 @@
  * paid, it is cancelled, or its time runs out; and what is said when no answer comes.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/support/browser/live.h"
 
@@ -167,7 +166,7 @@ static void what_is_not_answered_is_sent_again(void **state)
         {REFUSE_FIRST, "#pay", "^Not paid \\(busy\\): nothing was done. You can try again", "Pay",
          "^Paid", 1},
     };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         cJSON *planted = open_meeting(table[i].script);
         fx_browser_click(live_browser, table[i].button);
         await_saying(table[i].first);
@@ -197,7 +196,7 @@ static void what_another_has_done_is_told(void **state)
               "'user=not-'); }"),
          "#pay", "^The service has no such order"},
     };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         cJSON *planted = open_meeting(table[i].script);
         fx_browser_click(live_browser, table[i].button);
         await_saying(table[i].says);

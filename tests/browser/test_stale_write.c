@@ -47,7 +47,7 @@ typedef struct record {
 static record records[] = {{.strategy = "fair", .guarded = false},
                            {.strategy = "fenced", .guarded = true}};
 
-#define RECORDS ((int)(sizeof(records) / sizeof(records[0])))
+#define RECORDS ((int)(COUNT(records)))
 
 /* ---- observing ------------------------------------------------------------------------------- */
 
@@ -57,8 +57,7 @@ static const char *see_lock(const record *r, int64_t *ret_fence)
     const char *who = NULL;
     const cJSON *each;
     cJSON *answer = cJSON_Parse(fx_expect(fx.server[B], 200, "GET /locks"));
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "locks"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "locks")) {
         if (strcmp(fx_json_text(each, "item"), r->item) != 0)
             continue;
         pid_t pid = (pid_t)fx_json_number(each, "pid");
@@ -282,15 +281,12 @@ static char *gist(const char *path)
     const cJSON *each, *s;
     cJSON *json = fx_json_file(path);
     FILE *out = open_memstream(&text, &size);
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "runs"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "runs")) {
         fprintf(out, "%s %s:", fx_json_text(each, "strategy"), fx_json_text(each, "verdict"));
         cJSON_ArrayForEach(s, cJSON_GetObjectItemCaseSensitive(each, "steps"))
-        {
             fprintf(out, " %s %s %s %d/%d,", fx_json_text(s, "who"), fx_json_text(s, "does"),
                     fx_json_text(s, "lock"), (int)fx_json_number(s, "remaining"),
                     (int)fx_json_number(s, "orders"));
-        }
         fputc('\n', out);
     }
     fclose(out);

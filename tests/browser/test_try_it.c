@@ -257,8 +257,7 @@ static void a_strategy_is_explained_as_the_service_does(void **state)
     live_unfold("try");
     const cJSON *each;
     cJSON *answer = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /strategies"));
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "strategies"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "strategies")) {
         const char *const members[] = {"name", "source", "weakness"};
         fx_browser_choose(live_browser, "#sale-strategy", fx_json_text(each, "name"));
         for (int i = 0; i < 3; i++) {
@@ -284,8 +283,7 @@ static void the_stale_write_is_shown_step_by_step(void **state)
     int n = 0;
     live_open(fx.server[0], "/");
     fx_browser_await(live_browser, "document.querySelectorAll('#stale-run option').length === 2");
-    cJSON_ArrayForEach(each, runs)
-    {
+    cJSON_ArrayForEach(each, runs) {
         fx_browser_do(live_browser,
                       "const s = document.querySelector('#stale-run'); s.selectedIndex = %d;"
                       "s.dispatchEvent(new Event('change'));",
@@ -298,8 +296,7 @@ static void the_stale_write_is_shown_step_by_step(void **state)
         assert_true(fx_browser_holds(live_browser, "!(" SAYS ")", "#stale-verdict",
                                      fx_json_text(each, "verdict")));
         int steps = 0;
-        cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(each, "steps"))
-        {
+        cJSON_ArrayForEach(step, cJSON_GetObjectItemCaseSensitive(each, "steps")) {
             assert_true(fx_browser_holds(
                 live_browser, "document.querySelectorAll('#stale-steps li').length === %d",
                 steps++));
@@ -362,7 +359,7 @@ static void all_can_be_done_by_keys_alone(void **state)
     fx_browser_await(live_browser, "document.activeElement.id === 'start-sale'");
     fx_browser_press(live_browser, KEY_SPACE);
     live_await_number("initial", 77);
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         tab_to(others[i]);
     live_clean(NULL);
 }

@@ -100,8 +100,7 @@ static bool console_has(const char *source, const char *words)
     bool found = false;
     const cJSON *entry;
     cJSON *console = fx_browser_console(b);
-    cJSON_ArrayForEach(entry, console)
-    {
+    cJSON_ArrayForEach(entry, console) {
         const cJSON *by = cJSON_GetObjectItemCaseSensitive(entry, "source");
         const cJSON *message = cJSON_GetObjectItemCaseSensitive(entry, "message");
         found =

@@ -1,8 +1,6 @@
 /* judge.c - asks the judge of each history, and puts the answers beside what the cell knows. */
 #include "tests/chaos/judge.h"
 
-#include <stdio.h>
-
 #include "tests/chaos/faults/fault.h"
 #include "tests/support/sale/verdict.h"
 
@@ -45,7 +43,7 @@ static bool was_broken_before_it_failed(const cJSON *answer)
 {
     static const char *const lasting[] = {"I2", "I3", "I4", "I5", "I6"};
     int broken = verdict_violations(answer, "limit") > 0;
-    for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+    for (size_t i = 0; i < COUNT(lasting); i++)
         broken += verdict_count(answer, lasting[i], "violated");
     broken -= verdict_violations(answer, "resolved") > 0;
     return broken > 0 || verdict_figure(answer, "oversold") > 0;
@@ -111,8 +109,7 @@ static const char *why(const cell *c, int k, const cJSON *answer, int failed)
 static void add_figures(cJSON *to, const cJSON *from)
 {
     const cJSON *figure;
-    cJSON_ArrayForEach(figure, from)
-    {
+    cJSON_ArrayForEach(figure, from) {
         cJSON *sum = cJSON_GetObjectItemCaseSensitive(to, figure->string);
         if (strcmp(figure->string, "landed") == 0)
             continue;
@@ -140,8 +137,7 @@ static void merge_guarantees(cJSON *to, const cJSON *from)
 {
     const cJSON *guarantee;
     int i = 0;
-    cJSON_ArrayForEach(guarantee, from)
-    {
+    cJSON_ArrayForEach(guarantee, from) {
         const cJSON *has = cJSON_GetArrayItem(to, i);
         if (!has)
             cJSON_AddItemToArray(to, cJSON_Duplicate(guarantee, true));

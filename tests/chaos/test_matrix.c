@@ -57,8 +57,7 @@ static cJSON *read_matrix(void)
 static const char *verdict_of(const cJSON *json, const char *strategy, const char *fault)
 {
     const cJSON *cell;
-    cJSON_ArrayForEach(cell, cJSON_GetObjectItem(json, "cells"))
-    {
+    cJSON_ArrayForEach(cell, cJSON_GetObjectItem(json, "cells")) {
         if (strcmp(fx_json_text(cell, "strategy"), strategy) == 0 &&
             strcmp(fx_json_text(cell, "fault"), fault) == 0)
             return fx_json_text(cell, "verdict");
@@ -71,8 +70,7 @@ static bool is_told(const cJSON *json, const char *strategy, const char *fault, 
                     bool told)
 {
     const cJSON *cell;
-    cJSON_ArrayForEach(cell, cJSON_GetObjectItem(json, "cells"))
-    {
+    cJSON_ArrayForEach(cell, cJSON_GetObjectItem(json, "cells")) {
         const cJSON *value = cJSON_GetObjectItem(cell, figure);
         if (strcmp(fx_json_text(cell, "strategy"), strategy) == 0 &&
             strcmp(fx_json_text(cell, "fault"), fault) == 0)
@@ -101,7 +99,7 @@ static void a_selection_comes_out_as_expected(void **state)
     cJSON *json = read_matrix();
     assert_int_equal((int)fx_json_number(json, "schema"), 1);
     assert_int_equal((int)fx_json_number(json, "seed"), 7);
-    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
+    for (size_t i = 0; i < COUNT(cells); i++) {
         const char *found = verdict_of(json, cells[i][0], cells[i][1]);
         if (strcmp(found, cells[i][2]) != 0)
             fail_msg("%s under %s: %s", cells[i][0], cells[i][1], found);
@@ -149,7 +147,7 @@ static void a_cell_alone_tells_by_its_exit_code(void **state)
     (void)state;
     snprintf(made, sizeof(made), "%s/made", dir);
     snprintf(nowhere, sizeof(nowhere), "%s/no/where", dir);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_process *process;
         int code = run_matrix(
             FX_ARGS("cell", "--row", cases[i].row, "--fault", "load", "--out", cases[i].out),
@@ -230,7 +228,7 @@ static void what_is_not_understood_is_refused(void **state)
         {"run", "--planted", "0,0"}, /* the defects' tests did not run */
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         const char *args[] = {wrong[i][0], wrong[i][1], wrong[i][2], NULL};
         fx_process *process;
         int code = run_matrix(args, &process);

@@ -100,7 +100,7 @@ static void harm_is_not_excused(void **state)
         {"planned-failover", 1, 0, 2, 0, "BROKEN"}, /* one of two is said to be lost */
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         cell c = cell_of("atomic", cases[i].fault);
         char what[64];
         c.landed = cases[i].landed;
@@ -125,7 +125,7 @@ static void only_a_lost_second_order_is_excused(void **state)
         {true, "order number=2 request=r1 user=u1 quantity=1 fence=0", "BROKEN"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         cell c = cell_of("atomic", "split-brain");
         c.failed_over = cases[i].failed_over;
         write_history_with(1, 1, cases[i].more);
@@ -170,7 +170,7 @@ static void a_deadline_is_as_long_as_the_machine_is_slow(void **state)
         const char *verdict;
     } cases[] = {{0, "BROKEN"}, {1, "BROKEN"}, {1.3, "BROKEN"}, {1.4, "HELD"}};
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         cell c = cell_of("atomic", "readonly");
         c.slowness = cases[i].slowness;
         journal *j = journal_open(history);
@@ -208,7 +208,7 @@ static void a_ledger_that_was_read_outlives_the_cell(void **state)
         {"beyond the limit", "status=201 order=5f-1", "u1 more", "rest remaining=0", "BROKEN"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         bool more = cases[i].user && strcmp(cases[i].user, "u1 more") == 0;
         cell c = cell_of("atomic", "load");
         journal *j = journal_open(history);
@@ -304,7 +304,7 @@ static void a_loss_that_is_expected_excuses_nothing_else(void **state)
         {"{\"verdict\":\"INCONCLUSIVE\",\"acked_lost\":3}", false},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+    for (size_t i = 0; i < COUNT(runs); i++) {
         matrix_cell cells[1] = {{.fault = fault_find("failover")}};
         matrix m = {.cells = cells, .len = 1};
         cJSON *run = cJSON_Parse(runs[i].run);
@@ -334,7 +334,7 @@ static void what_dies_or_hangs_is_never_as_expected(void **state)
         {"combined", NULL, 1},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         matrix_cell cells[1] = {{.fault = fault_find("load")}};
         matrix m = {.cells = cells, .len = 1};
         cJSON *run = cases[i].run ? cJSON_Parse(cases[i].run) : NULL;
@@ -368,7 +368,7 @@ static void nobody_has_looked_where_most_is_inconclusive(void **state)
         {{"?H?", "???", "?H?"}, "load noperm fenced combined:reserve"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         matrix_cell cells[9] = {0};
         matrix m = {.cells = cells, .len = 9};
         char said[128] = "";

@@ -114,7 +114,7 @@ static void look_around(void)
                                         "/items",
                                         "/metrics",
                                         "/readyz"};
-    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+    for (size_t i = 0; i < COUNT(pages); i++) {
         page_look look = {.server = fx.server[i % FX_INSTANCES], .page = pages[i]};
         fx_wait_until(is_answered, &look, 20000);
         if (look.status != 200 && look.status != 404)
@@ -360,7 +360,7 @@ static bool is_for_others(const char *right)
                                          "+cluster|nodes", "+cluster|slots", "+ssubscribe",
                                          "+sunsubscribe",  "+watch",         "+multi",
                                          "+exec",          "+discard",       "+ping"};
-    for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+    for (size_t i = 0; i < COUNT(rights); i++)
         if (strcmp(right, rights[i]) == 0)
             return true;
     return false;
@@ -429,7 +429,7 @@ static void what_is_not_the_service_s_is_refused(void **state)
     };
     redisContext *ctx = redisConnect("127.0.0.1", fx_redis_port(fx.redis));
     freeReplyObject(redisCommand(ctx, "AUTH flashsale " SECRET));
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < COUNT(commands); i++) {
         redisReply *reply = redisCommand(ctx, commands[i]);
         assert_non_null(reply);
         if (reply->type != REDIS_REPLY_ERROR || !is_refusal(reply->str))

@@ -169,7 +169,7 @@ static void a_cluster_needs_these_rights(void **state)
     sell_to_a_crowd(server);
     ask_in_a_moving_slot(server);
     assert_nothing_was_denied();
-    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+    for (size_t i = 0; i < COUNT(needed); i++)
         if (!was_called(needed[i]))
             fail_msg("docker/users.acl grants +%s, but nobody used it", needed[i]);
     assert_int_equal(fx_server_stop(server), 0);
@@ -238,7 +238,7 @@ static void the_service_does_not_read_the_password_of_the_nodes(void **state)
     fx_process *redis = start_node(node.dir, node.port);
     if (!fx_wait_until(is_logged_in, &node, SOON_MS))
         fail_msg("%s%s", fx_process_stdout(redis), fx_process_stderr(redis));
-    for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+    for (size_t i = 0; i < COUNT(questions); i++) {
         redisReply *reply = redisCommand(node.conn, questions[i]);
         if (reply->type != REDIS_REPLY_ERROR || strncmp(reply->str, "NOPERM", 6) != 0)
             fail_msg("%s is answered", questions[i]);

@@ -1,6 +1,5 @@
 /* test_configuration.c - the files of docker/ say what their programs accept. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/support/fixture.h"
 
@@ -144,7 +143,7 @@ static void secrets_come_from_their_files(void **state)
     char dir[256], script[1024];
     fx_dir_make(dir, sizeof(dir));
     assert_int_equal(fx_shell("echo one >$1/one; echo two >$1/two", dir, 5000), 0);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(script, sizeof(script),
                  "test \"$(REDIS_PASSWORD_FILE=$1/one %s docker/with-secrets sh -c "
                  "'echo \"$FLASHSALE_REDIS\"')\" = '%s'",

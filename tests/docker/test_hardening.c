@@ -15,7 +15,7 @@ static const char *const programs[] = {"flashsale", "loadtest", "dlock", "flashs
 static size_t programs_built(void)
 {
     char path[512];
-    size_t all = sizeof(programs) / sizeof(programs[0]);
+    size_t all = COUNT(programs);
     return all - (access(fx_build_path(programs[all - 1], path, sizeof(path)), X_OK) != 0);
 }
 
@@ -45,7 +45,7 @@ static void every_program_is_hardened(void **state)
     if (getenv("FLASHSALE_BUILD") && strcmp(getenv("FLASHSALE_BUILD"), "build") != 0)
         fx_skip("only release builds are hardened, not %s", getenv("FLASHSALE_BUILD"));
     for (size_t p = 0; p < programs_built(); p++)
-        for (size_t m = 0; m < sizeof(marks) / sizeof(marks[0]); m++)
+        for (size_t m = 0; m < COUNT(marks); m++)
             if (!has(programs[p], marks[m].option, marks[m].pattern))
                 fail_msg("%s: not %s", programs[p], marks[m].what);
 }

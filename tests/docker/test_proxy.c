@@ -4,7 +4,6 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +123,7 @@ static void the_proxy_refuses_what_is_not_for_the_public(void **state)
         {"GET", "/buy?item=P0001&user=u", NULL, 405},
         {"POST", "/buy?item=P0001&user=u", NULL, 201},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_reply reply;
         char value[128];
         if (fx_front_ask(cases[i].method, cases[i].path, cases[i].body, &reply) != cases[i].status)
@@ -164,7 +163,7 @@ static void no_spelling_gets_past_the_proxy(void **state)
         "GET http://localhost/locks",
         "GET http://localhost//locks",
     };
-    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+    for (size_t i = 0; i < COUNT(spellings); i++) {
         char request[256], reply[8192];
         snprintf(request, sizeof(request),
                  "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n"
@@ -220,7 +219,7 @@ static void a_parameter_s_name_is_spelt_plainly(void **state)
         {JSON, "", "{\"request\":\"q\\u0033\",\"quantity\":1}", 201},
     };
     int before = fx_front_orders();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char url[256];
         fx_reply reply;
         snprintf(url, sizeof(url), "%s/buy?item=P0001&user=u%s", fx_front_url, cases[i].query);
@@ -257,12 +256,12 @@ static void the_proxy_speaks_as_the_instances_do(void **state)
     static const char *const headers[] = {"cache-control: no-store", "referrer-policy: no-referrer",
                                           "x-content-type-options: nosniff",
                                           "content-security-policy: default-src 'none'"};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char reply[8192];
         fx_front_send(NULL, cases[i].bytes, reply, sizeof(reply));
         if ((int)strtol(reply + 9, NULL, 10) != cases[i].status || !strstr(reply, cases[i].code))
             fail_msg("%s\n%s", cases[i].bytes, reply);
-        for (size_t h = 0; h < sizeof(headers) / sizeof(headers[0]); h++)
+        for (size_t h = 0; h < COUNT(headers); h++)
             if (strcasestr(reply, headers[h]) == NULL)
                 fail_msg("no %s: %s", headers[h], reply);
     }
@@ -495,7 +494,7 @@ static void a_502_tells_the_request_id_to_ask_with(void **state)
     line = fx_proxy_start(fx_redis_url(fx.redis));
     lonely_port = fx_free_port();
     fx_process *door = start_lonely_proxy();
-    for (size_t i = 0; i < sizeof(buys) / sizeof(buys[0]); i++) {
+    for (size_t i = 0; i < COUNT(buys); i++) {
         char request[64], user[64];
         lose_the_answer(&buys[i], (int)i + 1, request);
         if (buys[i].request)

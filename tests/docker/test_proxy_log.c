@@ -87,7 +87,7 @@ static void refusals_are_logged_and_nothing_else(void **state)
         {"GET /buy" END "\r\n", "405", TIME "405 ----" TIMES "instances/[a-z]+ [A-Za-z0-9]+ GET "},
     };
     int lines = 0;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char reply[8192];
         fx_front_send(NULL, cases[i].bytes, reply, sizeof(reply));
         if (strncmp(reply + 9, cases[i].status, 3) != 0)

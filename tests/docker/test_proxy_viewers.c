@@ -4,7 +4,6 @@
  * take is printed.
  */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -397,7 +396,7 @@ static void looking_and_asking_cost_no_buy(void **state)
     static const char *const paths[] = {"/", "/page/page.js", "/dashboard?item=P0001",
                                         "/stock?item=P0001", "/orders/none?item=P0001"};
     setenv("FLASHSALE_ADDRESS_REQUESTS", "20", 1);
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < COUNT(paths); i++) {
         int port;
         fx_reply reply;
         fx_process *strict = start_strict("FLASHSALE_ADDRESS_VIEWS", "20", &port);

@@ -1,7 +1,6 @@
 /* test_defaults.c - what is shipped defends: instances with the settings of the package, its unit
  * and the stack. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -65,7 +64,7 @@ static void one_request_buys_ten_at_most(const char *item)
 {
     static const char *const too_many[] = {"11", "857", "1000", "1001", "0"};
     char path[128];
-    for (size_t i = 0; i < sizeof(too_many) / sizeof(too_many[0]); i++) {
+    for (size_t i = 0; i < COUNT(too_many); i++) {
         snprintf(path, sizeof(path), "/buy?item=%s&user=u1&quantity=%s", item, too_many[i]);
         expect(400, "\"bad_quantity\"", path, NULL);
         expect(400, "a number from 1 to 10\"", path, NULL);

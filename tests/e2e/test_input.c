@@ -1,6 +1,5 @@
 /* test_input.c - what a client gets wrong is refused with a 4xx and a code, and changes nothing. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -44,7 +43,7 @@ static const struct {
 static void bad_input_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         print_message("%s\n", cases[i].what);
         fx_refused(fx.server[i % FX_INSTANCES], cases[i].status, NULL, "%s %s%s%s", cases[i].method,
                    cases[i].path, cases[i].body ? " " : "", cases[i].body ? cases[i].body : "");
@@ -91,7 +90,7 @@ static void missing_malformed_and_doubled_are_three_messages(void **state)
         {"GET /metrics?x=1", "unknown_parameter", "'x' is not known"},
         {"GET /?x=1", "unknown_parameter", "'x' is not known"},
     };
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+    for (size_t i = 0; i < COUNT(told); i++) {
         const char *body = fx_refused(fx.server[0], 400, told[i].code, "%s", told[i].request);
         if (strstr(body, told[i].detail) == NULL)
             fail_msg("%s: %s", told[i].request, body);
@@ -125,11 +124,11 @@ static void deep_nesting_is_refused_and_nobody_dies(void **state)
     } bodies[] = {{"[", 1000}, {"[", 4096}, {"{\"a\":", 700}, {"{\"a\":[", 500}, {"[{\"a\":", 500}};
     static const char *const paths[] = {"/buy", "/sales", "/sales/resume"};
     const char *const headers[] = {"Content-Type: application/json", NULL};
-    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+    for (size_t i = 0; i < COUNT(bodies); i++) {
         char body[4096 + 1] = "";
         for (int n = 0, len = 0; n < bodies[i].levels; n++)
             len += snprintf(body + len, sizeof(body) - (size_t)len, "%s", bodies[i].level);
-        for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++) {
+        for (size_t k = 0; k < COUNT(paths); k++) {
             char url[300];
             fx_reply reply;
             snprintf(url, sizeof(url), "%s%s", fx_server_url(fx.server[k]), paths[k]);

@@ -211,7 +211,7 @@ static void refuse_each(void)
 {
     tell_all(FILL);
     for (int run = 0; run < runs(); run++)
-        for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+        for (size_t i = 0; i < COUNT(refusals); i++)
             refuse(&refusals[i]);
 }
 

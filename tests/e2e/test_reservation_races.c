@@ -26,7 +26,6 @@
 #include "tests/support/proxy.h"
 #include "tests/support/raw.h"
 #include "tests/support/service.h"
-#include "tests/support/topology.h"
 
 enum {
     WORKERS = 24,
@@ -295,8 +294,7 @@ static void judge_item(int item, char *seen)
         cJSON *page = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /orders?item=%s%s%s",
                                             items.name[item], *cursor ? "&cursor=" : "", cursor));
         const cJSON *order;
-        cJSON_ArrayForEach(order, cJSON_GetObjectItemCaseSensitive(page, "orders"))
-        {
+        cJSON_ArrayForEach(order, cJSON_GetObjectItemCaseSensitive(page, "orders")) {
             const char *request = fx_json_text(order, "request");
             const char *state = fx_json_text(order, "state");
             int n = (int)strtol(request + 1, NULL, 10);

@@ -4,8 +4,6 @@
  *
  * Verdicts are the load generator's; what it says of the stock is checked against GET /stock.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/support/service.h"
 #include "tests/support/stub.h"

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,7 +67,7 @@ static void look_at_answers(int port)
         {"GET", "/locks"},
         {"GET", "/"},
     };
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+    for (size_t i = 0; i < COUNT(asked); i++) {
         char url[128];
         fx_reply reply;
         snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", port, asked[i][1]);
@@ -90,7 +89,7 @@ static void an_instance_shows_no_password(void **state)
         "FLASHSALE_REDIS=$URL exec $PROGRAM --listen 127.0.0.1:0",
         "FLASHSALE_REDIS=$BAD exec $PROGRAM --listen 127.0.0.1:0",
     };
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < COUNT(ways); i++) {
         char line[128];
         int port = 0;
         fx_process *process = start("flashsale", ways[i]);
@@ -118,7 +117,7 @@ static void a_running_dlock_shows_no_password(void **state)
         "DLOCK_REDIS=$URL exec $PROGRAM run " RUNS,
         "exec $PROGRAM run --redis $URL " RUNS " $URL", /* which sh forgets */
     };
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < COUNT(ways); i++) {
         char line[64];
         fx_process *process = start("dlock", ways[i]);
         if (!fx_process_first_line(process, line, sizeof(line), SOON_MS))
@@ -177,7 +176,7 @@ static void no_error_shows_a_password(void **state)
         "PROGRAM=${PROGRAM%dlock}flashsale; exec $PROGRAM --redis redis://u:" SECRET "@h:x",
         "PROGRAM=${PROGRAM%dlock}flashsale; FLASHSALE_REDIS=http://u:" SECRET "@h exec $PROGRAM",
     };
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         fx_process *process = start("dlock", lines[i]);
         int code = fx_process_wait(process, SOON_MS);
         if (code <= 0 || fx_process_stderr(process)[0] == '\0')
@@ -201,13 +200,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,5 +208,5 @@ int main(void)
         cmocka_unit_test(the_command_gets_its_words),
         cmocka_unit_test(no_error_shows_a_password),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,7 +122,7 @@ static void versions_are_told_apart(void **state)
         {"# Server\r\nredis_mode:standalone\r\n", true},     /* it does not say */
         {"", true},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[256] = "";
         assert_int_equal(dlock_redis_is_recent(cases[i].info, err, sizeof(err)), cases[i].recent);
         assert_int_equal(err[0] == '\0', cases[i].recent);
@@ -173,7 +172,7 @@ static void dlock_warns_of_eviction(void **state)
         {"volatile-lru", "0", false}, /* nothing is short */
     };
     fx_redis *redis = fx_redis_start_single(NULL);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char words[256], said[1024];
         fx_redis_do(redis, "CONFIG SET maxmemory %s maxmemory-policy %s", cases[i].maxmemory,
                     cases[i].policy);

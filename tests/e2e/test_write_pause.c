@@ -185,7 +185,7 @@ static void limits_take_their_time_out_of_the_promised(void **state)
 {
     (void)state;
     fx_only_single("its servers are not paused one by one");
-    for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+    for (size_t i = 0; i < COUNT(pauses); i++) {
         buyer b;
         fx_redis *redis = fx_redis_start_single(NULL);
         fx_server *server = fx_server_start(

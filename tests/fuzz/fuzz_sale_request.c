@@ -4,7 +4,6 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

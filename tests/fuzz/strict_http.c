@@ -1,8 +1,6 @@
 /* strict_http.c - RFC 9112, sections 2.2, 3, 5 and 6; bodies in chunks are not read at all. */
 #include "tests/fuzz/strict_http.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

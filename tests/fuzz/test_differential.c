@@ -247,7 +247,7 @@ static void step_nonsense(void)
         {"user=u2", "repeated_parameter", 400},       {"price=1", "unknown_parameter", 400},
         {"sale=ffffffffffffff", "no_such_sale", 404}, {"sale=00000000000000", "sale_closed", 409},
     };
-    int i = below((int)(sizeof(asked) / sizeof(asked[0])));
+    int i = below((int)(COUNT(asked)));
     char path[256];
     snprintf(path, sizeof(path), "/buy?item=%s&user=u1&%s", now.item, asked[i].more);
     attempt a = {.server = fx.server[below(INSTANCES)], .method = "POST", .path = path};
@@ -365,8 +365,7 @@ static void hold_page(const attempt *a, int seen[MODEL_SEGMENTS], char *ret, siz
     const cJSON *each;
     if (a->reply.status != 200)
         differ("200", &a->reply);
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "orders"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "orders")) {
         const model_order *order = model_find(sale, text_of(each, "request"));
         if (!order || !is_order(each, sale, order) || ++seen[order->segment] != order->number)
             differ("another order at its place", &a->reply);

@@ -12,8 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 /* Takes one connection, reads what was asked, and says nothing. */
 static void *read_one(void *arg)
 {

@@ -11,21 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static fx_redis *redis;
 
 static int start_redis(void **unused)
 {
     (void)unused;
     redis = fx_redis_start_single(NULL);
-    return 0;
-}
-
-static int stop_redis(void **unused)
-{
-    (void)unused;
-    fx_redis_stop(redis);
     return 0;
 }
 
@@ -92,7 +83,7 @@ static void a_redis_that_is_not_there_is_named(void **unused)
 {
     (void)unused;
     static const char *const addresses[] = {"127.0.0.1:1", "unix:///nowhere/redis.sock", "nohost"};
-    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+    for (size_t i = 0; i < COUNT(addresses); i++) {
         lt_redis_info sum = {0};
         char err[256] = "";
         assert_false(redis_info_add(addresses[i], &sum, err, sizeof(err)));
@@ -109,8 +100,8 @@ static void a_sale_is_charged_for_the_time_with_stock(void **unused)
     const double all_us = STOCK * SALE_US + (REQUESTS - STOCK) * REFUSAL_US;
     fx_stub *stub = fx_stub_start(NULL);
     fx_load *load = fx_load_run(stub, "run",
-                                ARGS("--users", "4", "--stock", "400", "--requests", "2000",
-                                     "--redis-info", fx_redis_url(redis)));
+                                FX_ARGS("--users", "4", "--stock", "400", "--requests", "2000",
+                                        "--redis-info", fx_redis_url(redis)));
     assert_true(is_near(fx_load_number(load, "cpu_us_per_request.service"), all_us / REQUESTS));
     double of_sale = fx_load_number(load, "cpu_us_per_sale.service");
     assert_true(of_sale > SALE_US * (1.0 - 2.0 * USERS / STOCK) && of_sale <= all_us / STOCK);
@@ -120,7 +111,7 @@ static void a_sale_is_charged_for_the_time_with_stock(void **unused)
     fx_load_free(load);
     /* Of two servers one is not there: nothing is known of Redis, nor of the whole. */
     load = fx_load_run(stub, "run",
-                       ARGS("--redis-info", fx_redis_url(redis), "--redis-info", "127.0.0.1:1"));
+                       FX_ARGS("--redis-info", fx_redis_url(redis), "--redis-info", "127.0.0.1:1"));
     assert_non_null(strstr(load->text, "127.0.0.1:1: "));
     assert_true(fx_load_number(load, "cpu_us_per_sale.service") > 0);
     assert_true(isnan(fx_load_number(load, "cpu_us_per_sale.redis")));
@@ -139,5 +130,5 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_not_there_is_named),
         cmocka_unit_test(a_sale_is_charged_for_the_time_with_stock),
     };
-    return cmocka_run_group_tests(tests, start_redis, stop_redis);
+    return cmocka_run_group_tests(tests, start_redis, NULL);
 }

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static char dir[256], before[300], after[300];
 
 static int set_up(void **unused)

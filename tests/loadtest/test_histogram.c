@@ -48,7 +48,7 @@ static void percentiles_are_exact_to_a_bucket(void **unused)
         assert_true(histogram_record(h, values[i]));
     }
     qsort(values, VALUES, sizeof(values[0]), rising);
-    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+    for (size_t i = 0; i < COUNT(quantiles); i++) {
         size_t rank = (size_t)ceil(quantiles[i] * VALUES - 1e-9);
         int64_t exact = values[rank - 1], printed = histogram_at(h, quantiles[i]);
         assert_true(printed >= exact);
@@ -176,7 +176,7 @@ static void few_samples_give_no_percentile(void **unused)
     } table[] = {{9, false, false, false}, {10, true, false, false}, {499, true, false, false},
                  {500, true, true, false}, {812, true, true, false}, {4999, true, true, false},
                  {5000, true, true, true}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         lt_histogram *h = histogram_new();
         for (int64_t j = 0; j < table[i].count; j++)
             histogram_record(h, (int64_t)j);

@@ -8,8 +8,6 @@
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 /* Evidence may be missing: but nothing is held against the shop. */
 #define UNACCUSED "SAFE|COUNTS_ONLY|INVALID"
 

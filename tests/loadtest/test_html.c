@@ -7,11 +7,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static char dir[256], page[300], phone[300];
 static bool has_browser;
@@ -28,22 +24,16 @@ static int make_report(void **unused)
                   "own.setAttribute('data-view', "
                   "report.documentElement.getAttribute('data-view'));");
     has_browser = browser_is_there();
-    fx_stub *stub = fx_stub_start(
-        ARGS("--ports", "2", "--defect", "oversell", "--reset-every", "400", "--delay-us", "500"));
-    fx_load *load = fx_load_run(stub, "compare",
-                                ARGS("--strategies", "none,setnx:wait_ms=0,combined", "--runs", "2",
-                                     "--preset", "reference", "--think-ms", "0", "--requests",
-                                     "1500", "--stock", "500", "--users", "20", "--html", page));
+    fx_stub *stub = fx_stub_start(FX_ARGS("--ports", "2", "--defect", "oversell", "--reset-every",
+                                          "400", "--delay-us", "500"));
+    fx_load *load =
+        fx_load_run(stub, "compare",
+                    FX_ARGS("--strategies", "none,setnx:wait_ms=0,combined", "--runs", "2",
+                            "--preset", "reference", "--think-ms", "0", "--requests", "1500",
+                            "--stock", "500", "--users", "20", "--html", page));
     assert_int_equal(load->exit_code, 1);
     fx_load_free(load);
     fx_stub_stop(stub);
-    return 0;
-}
-
-static int remove_report(void **unused)
-{
-    (void)unused;
-    fx_dir_remove(dir);
     return 0;
 }
 
@@ -62,7 +52,7 @@ static void all_is_drawn_at_every_width(void **unused)
                  {phone, "1", "data-view=\"375+0 1"},
                  {page, "0", "data-view=\"1200+0 1"}};
     need_browser();
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         struct look look = look_at(dir, table[i].page, table[i].colours);
         if (!look_is_clean(&look))
             fail_msg("script trouble: %s", look.console);
@@ -93,7 +83,7 @@ static void the_page_says_what_matters(void **unused)
     };
     need_browser();
     struct look look = look_at(dir, page, "1");
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         if (strcasestr(look.dom, words[i]) == NULL)
             fail_msg("the page does not say \"%s\"", words[i]);
     }
@@ -111,15 +101,15 @@ static void reservations_are_drawn(void **unused)
     snprintf(reserved, sizeof(reserved), "%s/reserved.html", dir);
     fx_stub *stub = fx_stub_start(NULL);
     fx_load *load = fx_load_run(stub, "run",
-                                ARGS("--reserve-s", "1", "--users", "10", "--requests", "300",
-                                     "--stock", "100", "--html", reserved));
+                                FX_ARGS("--reserve-s", "1", "--users", "10", "--requests", "300",
+                                        "--stock", "100", "--html", reserved));
     assert_int_equal(fx_load_number(load, "reserved"), fx_load_number(load, "confirmed") +
                                                            fx_load_number(load, "cancelled") +
                                                            fx_load_number(load, "expired"));
     struct look with = look_at(dir, reserved, "1"), without = look_at(dir, page, "1");
     if (!look_is_clean(&with))
         fail_msg("script trouble: %s", with.console);
-    for (size_t i = 0; i < sizeof(drawn) / sizeof(drawn[0]); i++) {
+    for (size_t i = 0; i < COUNT(drawn); i++) {
         if (strstr(with.dom, drawn[i]) == NULL)
             fail_msg("the page does not say \"%s\"", drawn[i]);
     }
@@ -208,7 +198,7 @@ static void every_table_fits(void **unused)
         "own.setAttribute('data-named', ['p50 ms', 'p99 ms', 'fairness'].every(named));";
     char file[300];
     need_browser();
-    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+    for (size_t i = 0; i < COUNT(widths); i++) {
         snprintf(file, sizeof(file), "%s/table-%d.html", dir, widths[i]);
         browser_frame(file, "report.html", widths[i], script);
         struct look look = look_at(dir, file, "1");
@@ -260,5 +250,5 @@ int main(void)
         cmocka_unit_test(the_page_stands_alone),
         cmocka_unit_test(a_screenshot_has_content),
     };
-    return cmocka_run_group_tests(tests, make_report, remove_report);
+    return cmocka_run_group_tests(tests, make_report, NULL);
 }

@@ -9,8 +9,6 @@
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 /* What is told and what is kept differ: whichever of these it is called. */
 #define WRONG   "LOST|BROKEN"
 #define TWICE   "DUPLICATED|LOST|BROKEN"

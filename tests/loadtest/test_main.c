@@ -7,11 +7,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define ARGS(...)    ((const char *const[]){__VA_ARGS__, NULL})
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-#define RUN_MS       60000
+#define RUN_MS 60000
 
 static fx_stub *stub;
 static char dir[256];
@@ -21,14 +18,6 @@ static int start(void **unused)
     (void)unused;
     fx_dir_make(dir, sizeof(dir));
     stub = fx_stub_start(NULL);
-    return 0;
-}
-
-static int stop(void **unused)
-{
-    (void)unused;
-    fx_stub_stop(stub);
-    fx_dir_remove(dir);
     return 0;
 }
 
@@ -67,7 +56,7 @@ static void a_file_that_can_not_be_written_is_a_usage_error(void **unused)
     const char *paths[] = {missing, inside, dir};
     for (size_t o = 0; o < COUNT(options); o++) {
         for (size_t p = 0; p < COUNT(paths); p++) {
-            int code = run(fx_stub_url(stub, 0), ARGS(options[o], paths[p]), said, sizeof(said));
+            int code = run(fx_stub_url(stub, 0), FX_ARGS(options[o], paths[p]), said, sizeof(said));
             if (code != 64 || !strstr(said, options[o]) || !strstr(said, paths[p]) ||
                 strstr(said, "written: ") || strstr(said, "SAFE"))
                 fail_msg("%s %s: %d %s", options[o], paths[p], code, said);
@@ -76,7 +65,7 @@ static void a_file_that_can_not_be_written_is_a_usage_error(void **unused)
     /* One that could be written is left as it was when another can not. */
     snprintf(inside, sizeof(inside), "%s/file", dir);
     assert_int_equal(
-        run(fx_stub_url(stub, 0), ARGS("--json", inside, "--html", missing), said, sizeof(said)),
+        run(fx_stub_url(stub, 0), FX_ARGS("--json", inside, "--html", missing), said, sizeof(said)),
         64);
     assert_int_equal(
         fx_shell("grep -qx kept \"$1/file\" && [ \"$(ls \"$1\")\" = file ]", dir, 5000), 0);
@@ -92,7 +81,7 @@ static void a_file_that_was_not_written_is_not_said_to_be(void **unused)
     snprintf(line, sizeof(line), "written: %s\n", good);
     for (size_t o = 0; o < COUNT(options); o++) {
         const char *other = o == 0 ? "--html" : "--json";
-        int code = run(fx_stub_url(stub, 0), ARGS(options[o], "/dev/full", other, good), said,
+        int code = run(fx_stub_url(stub, 0), FX_ARGS(options[o], "/dev/full", other, good), said,
                        sizeof(said));
         if (code == 0 || code == 64 || !strstr(said, "/dev/full could not be written") ||
             strstr(said, "written: /dev/full") || !strstr(said, line))
@@ -105,8 +94,8 @@ static void a_foreign_server_is_told_in_a_line(void **unused)
 {
     (void)unused;
     char line[256], url[64], said[8192];
-    fx_process *server = fx_spawn(ARGS("/usr/bin/python3", "-u", "-m", "http.server", "0", "--bind",
-                                       "127.0.0.1", "--directory", dir),
+    fx_process *server = fx_spawn(FX_ARGS("/usr/bin/python3", "-u", "-m", "http.server", "0",
+                                          "--bind", "127.0.0.1", "--directory", dir),
                                   true);
     if (!fx_process_first_line(server, line, sizeof(line), 20000)) {
         fx_process_free(server);
@@ -121,7 +110,7 @@ static void a_foreign_server_is_told_in_a_line(void **unused)
     };
     for (size_t i = 0; i < COUNT(says); i++) {
         assert_int_equal(fx_shell(says[i][0], dir, 5000), 0);
-        int code = run(url, ARGS("--stock", "1", "--details"), said, sizeof(said));
+        int code = run(url, FX_ARGS("--stock", "1", "--details"), said, sizeof(said));
         if (code != 3 || !strstr(said, says[i][1]) || strcasestr(said, "<html") ||
             strcasestr(said, "<!doctype"))
             fail_msg("%d: %s", code, said);
@@ -134,7 +123,7 @@ static void a_trailing_slash_changes_nothing(void **unused)
     (void)unused;
     char url[80], said[8192];
     snprintf(url, sizeof(url), "%s/", fx_stub_url(stub, 0));
-    int code = run(url, ARGS("--requests", "20"), said, sizeof(said));
+    int code = run(url, FX_ARGS("--requests", "20"), said, sizeof(said));
     if (code != 0 || !strstr(said, "SAFE"))
         fail_msg("%d: %s", code, said);
 }
@@ -147,5 +136,5 @@ int main(void)
         cmocka_unit_test(a_foreign_server_is_told_in_a_line),
         cmocka_unit_test(a_trailing_slash_changes_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -6,8 +6,6 @@
 #include "loadtest/base/clock.h"
 #include "loadtest/base/number.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static void numbers_are_read_strictly(void **unused)
 {
     (void)unused;

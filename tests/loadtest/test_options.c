@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static bool parse(char *line, lt_options *options, char *err, size_t err_len)
 {
     char *argv[32] = {(char *)"loadtest"}, *word;

@@ -11,8 +11,6 @@
 
 #include "loadtest/base/outcome.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static void outcomes_need_status_and_code(void **unused)
 {
     (void)unused;
@@ -68,8 +66,7 @@ static void outcomes_need_status_and_code(void **unused)
 static const char *again(const cJSON *codes, const char *code)
 {
     const cJSON *one;
-    cJSON_ArrayForEach(one, codes)
-    {
+    cJSON_ArrayForEach(one, codes) {
         if (strcmp(fx_json_text(one, "const"), code) == 0)
             return fx_json_text(one, "x-again");
     }
@@ -100,8 +97,7 @@ static void codes_are_those_of_the_api(void **unused)
     const cJSON *schemas = cJSON_GetObjectItem(cJSON_GetObjectItem(api, "components"), "schemas");
     const cJSON *codes = cJSON_GetObjectItem(cJSON_GetObjectItem(schemas, "Code"), "oneOf"), *one;
     assert_in_range(cJSON_GetArraySize(codes), 20, 100);
-    cJSON_ArrayForEach(one, codes)
-    {
+    cJSON_ArrayForEach(one, codes) {
         const char *code = fx_json_text(one, "const"), *what = fx_json_text(one, "x-again");
         bool not_bought = strcmp(what, "yes") == 0 || strcmp(what, "admin") == 0;
         for (size_t i = 0; i < COUNT(of_others); i++)

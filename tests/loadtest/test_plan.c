@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static void a_sale_is_a_strategy_with_its_options(void **unused)
 {
     (void)unused;
@@ -146,7 +144,7 @@ static void a_timed_run_sells_half_the_time(void **unused)
         long quantity, stock;
     } table[] = {
         {1000, 1, 750}, {999, 1, 750}, {1000, 3, 2250}, {0.1, 1, 1}, {1e300, 1, 1000000000}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         lt_plan plan = {.runs = 3,
                         .run_length = 1500 * NS_PER_MS,
                         .stock = 1000,

@@ -8,22 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define RUN_MS    60000
+#define RUN_MS 60000
 
 static fx_stub *stub;
 
 static int start(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--delay-us", "20000"));
-    return 0;
-}
-
-static int stop(void **unused)
-{
-    (void)unused;
-    fx_stub_stop(stub);
+    stub = fx_stub_start(FX_ARGS("--delay-us", "20000"));
     return 0;
 }
 
@@ -34,7 +26,7 @@ static fx_process *shell(const char *command, const char *duration)
     snprintf(options, sizeof(options), "run --target %s --users 5 --stock 100000 --duration %s",
              fx_stub_url(stub, 0), duration);
     fx_process *process = fx_spawn(
-        ARGS("sh", "-c", command, fx_build_path("loadtest", path, sizeof(path)), options), true);
+        FX_ARGS("sh", "-c", command, fx_build_path("loadtest", path, sizeof(path)), options), true);
     int code = fx_process_wait(process, RUN_MS);
     if (code != 0 && code != 3) /* 3: the machine is busy with other things */
         fail_msg("%s: %s%s", command, fx_process_stdout(process), fx_process_stderr(process));
@@ -48,7 +40,7 @@ static void a_terminal_is_drawn_over(void **unused)
                                         " req/s",   " sold/s", "p50 ", "p99 ",    "\033[1;3"};
     fx_process *process = shell("script -qec \"$0 $1\" /dev/null", "2500ms");
     const char *seen = fx_process_stdout(process);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         if (strstr(seen, words[i]) == NULL)
             fail_msg("no \"%s\" in %s", words[i], seen);
     }
@@ -96,10 +88,10 @@ static void a_run_without_a_known_end_tells_its_time(void **unused)
     (void)unused;
     static const char command[] = "$0 run --target $1 --users 5 --stock 600 --until-sold-out";
     char path[512];
-    fx_stub *other = fx_stub_start(ARGS("--delay-us", "20000"));
+    fx_stub *other = fx_stub_start(FX_ARGS("--delay-us", "20000"));
     fx_process *process =
-        fx_spawn(ARGS("sh", "-c", command, fx_build_path("loadtest", path, sizeof(path)),
-                      fx_stub_url(other, 0)),
+        fx_spawn(FX_ARGS("sh", "-c", command, fx_build_path("loadtest", path, sizeof(path)),
+                         fx_stub_url(other, 0)),
                  true);
     int code = fx_process_wait(process, RUN_MS);
     assert_true(code == 0 || code == 3);
@@ -116,10 +108,10 @@ static void the_figures_are_those_of_the_last_second(void **unused)
 {
     (void)unused;
     char path[512];
-    fx_stub *other = fx_stub_start(ARGS("--delay-us", "20000", "--unknown-every", "10"));
-    fx_process *process = fx_spawn(ARGS(fx_build_path("loadtest", path, sizeof(path)), "run",
-                                        "--target", fx_stub_url(other, 0), "--users", "5",
-                                        "--stock", "100000", "--requests", "500"),
+    fx_stub *other = fx_stub_start(FX_ARGS("--delay-us", "20000", "--unknown-every", "10"));
+    fx_process *process = fx_spawn(FX_ARGS(fx_build_path("loadtest", path, sizeof(path)), "run",
+                                           "--target", fx_stub_url(other, 0), "--users", "5",
+                                           "--stock", "100000", "--requests", "500"),
                                    true);
     int code = fx_process_wait(process, RUN_MS);
     assert_true(code == 1 || code == 3); /* what said nothing has not always bought: UNDERSOLD */
@@ -166,5 +158,5 @@ int main(void)
         cmocka_unit_test(the_figures_are_those_of_the_last_second),
         cmocka_unit_test(json_on_stdout_leaves_the_text_on_stderr),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, NULL);
 }

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { STOCK = 600 };
 
 static fx_redis *redis;
@@ -20,18 +18,10 @@ static int start_redis(void **unused)
     return 0;
 }
 
-static int stop_redis(void **unused)
-{
-    (void)unused;
-    fx_redis_stop(redis);
-    return 0;
-}
-
 static const cJSON *row_of(const fx_load *load, const char *strategy)
 {
     const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs")) {
         if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(row, "strategy")), strategy) == 0)
             return row;
     }
@@ -43,8 +33,7 @@ static const cJSON *row_of(const fx_load *load, const char *strategy)
 static const cJSON *invariant_of(const cJSON *row, const char *start)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(row, "invariants"))
-    {
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(row, "invariants")) {
         if (strncmp(cJSON_GetStringValue(cJSON_GetObjectItem(item, "name")), start,
                     strlen(start)) == 0)
             return item;
@@ -66,7 +55,7 @@ static double recheck(const cJSON *row, const char *start)
     assert_true(cJSON_IsString(check));
     snprintf(port, sizeof(port), "%d", fx_redis_port(redis));
     fx_process *shell =
-        fx_spawn(ARGS("sh", "-c", script, fx_redis_dir(redis), check->valuestring, port), true);
+        fx_spawn(FX_ARGS("sh", "-c", script, fx_redis_dir(redis), check->valuestring, port), true);
     assert_int_equal(fx_process_wait(shell, 20000), 0);
     double sum = 0, number;
     const char *at = fx_process_stdout(shell);
@@ -92,11 +81,11 @@ static void a_real_sale_has_a_price(void **unused)
     for (int i = 0; i < 2; i++)
         servers[i] = fx_server_start(fx_redis_url(redis), NULL);
     fx_load *load = fx_load_run(NULL, "compare",
-                                ARGS("--target", fx_server_url(servers[0]), "--target",
-                                     fx_server_url(servers[1]), "--strategies",
-                                     "none,combined,sharded", "--preset", "contended", "--users",
-                                     "40", "--requests", "1500", "--stock", "600", "--runs", "1",
-                                     "--replay", "0.05", "--redis-info", fx_redis_url(redis)));
+                                FX_ARGS("--target", fx_server_url(servers[0]), "--target",
+                                        fx_server_url(servers[1]), "--strategies",
+                                        "none,combined,sharded", "--preset", "contended", "--users",
+                                        "40", "--requests", "1500", "--stock", "600", "--runs", "1",
+                                        "--replay", "0.05", "--redis-info", fx_redis_url(redis)));
     if (load->exit_code != 0)
         fail_msg("exit code %d: %s", load->exit_code, load->text);
     const cJSON *safe = row_of(load, "combined"), *unsafe = row_of(load, "none");
@@ -142,13 +131,12 @@ static void every_strategy_keeps_its_word_when_asked_twice(void **unused)
     for (int i = 0; i < 2; i++) {
         fx_load *load = fx_load_run(
             NULL, "compare",
-            ARGS("--target", fx_server_url(servers[0]), "--target", fx_server_url(servers[1]),
-                 "--target", fx_server_url(servers[2]), "--strategies", table[i].strategies,
-                 "--wait-ms", table[i].wait_ms, "--users", "20", "--requests", "500", "--stock",
-                 "160", "--runs", "1", "--replay", "0.5"));
+            FX_ARGS("--target", fx_server_url(servers[0]), "--target", fx_server_url(servers[1]),
+                    "--target", fx_server_url(servers[2]), "--strategies", table[i].strategies,
+                    "--wait-ms", table[i].wait_ms, "--users", "20", "--requests", "500", "--stock",
+                    "160", "--runs", "1", "--replay", "0.5"));
         const cJSON *row;
-        cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs"))
-        {
+        cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs")) {
             const char *verdict = cJSON_GetStringValue(cJSON_GetObjectItem(row, "verdict"));
             bool kept = strcmp(verdict, "UNDERSOLD") == 0 || strcmp(verdict, "INVALID") == 0;
             bool good = strcmp(verdict, "SAFE") == 0 || (table[i].may_undersell && kept);
@@ -170,5 +158,5 @@ int main(void)
         cmocka_unit_test(a_real_sale_has_a_price),
         cmocka_unit_test(every_strategy_keeps_its_word_when_asked_twice),
     };
-    return cmocka_run_group_tests(tests, start_redis, stop_redis);
+    return cmocka_run_group_tests(tests, start_redis, NULL);
 }

@@ -15,11 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ATTEMPTS     4
-#define CROWDED_MS   50 /* small beside what a hidden stall would hide */
-#define ARGS(...)    ((const char *const[]){__VA_ARGS__, NULL})
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
+#define ATTEMPTS   4
+#define CROWDED_MS 50 /* small beside what a hidden stall would hide */
 struct log_entry {
     int64_t ticket, received, replied; /* ns */
 };
@@ -144,11 +141,11 @@ static const char *measure(const struct measured *m, fx_load **ret)
     snprintf(rate, sizeof(rate), "%d", m->rate);
     snprintf(requests, sizeof(requests), "%d", m->requests);
     snprintf(given_up, sizeof(given_up), "%d", GIVEN_UP_MS);
-    stub = fx_stub_start(ARGS(m->stub[0], m->stub[1], "--log", log_path));
+    stub = fx_stub_start(FX_ARGS(m->stub[0], m->stub[1], "--log", log_path));
     *ret = fx_load_run(stub, "run",
-                       ARGS("--rate", rate, "--requests", requests, "--workers", "1", "--stock",
-                            m->stock, "--timeout-ms", m->unanswered > 0 ? given_up : TIMEOUT_MS,
-                            "--fail-if", m->fail_if));
+                       FX_ARGS("--rate", rate, "--requests", requests, "--workers", "1", "--stock",
+                               m->stock, "--timeout-ms", m->unanswered > 0 ? given_up : TIMEOUT_MS,
+                               "--fail-if", m->fail_if));
     struct log log = read_log(2 * m->requests);
     assert_true(log.count >= m->requests - m->unanswered);
     double *latency_ms = latencies_from_schedule(&log, m);
@@ -295,10 +292,10 @@ static void percentiles_are_those_of_the_raw_log(void **unused)
         double quantile;
     } printed[] = {{"latency_ms.p50", 0.50}, {"latency_ms.p90", 0.90},   {"latency_ms.p95", 0.95},
                    {"latency_ms.p99", 0.99}, {"latency_ms.p999", 0.999}, {"latency_ms.max", 1.0}};
-    stub = fx_stub_start(ARGS("--delay-us", "0x20,300x20,5000x5,40000"));
+    stub = fx_stub_start(FX_ARGS("--delay-us", "0x20,300x20,5000x5,40000"));
     fx_load *load = fx_load_run(
         stub, "run",
-        ARGS("--users", "50", "--requests", "6000", "--stock", "100000", "--log", log_path));
+        FX_ARGS("--users", "50", "--requests", "6000", "--stock", "100000", "--log", log_path));
     assert_true(load->exit_code == 0 || load->exit_code == 3); /* as above */
     double *latency_us = calloc(REQUESTS, sizeof(double));
     char line[256];
@@ -315,7 +312,7 @@ static void percentiles_are_those_of_the_raw_log(void **unused)
     }
     fclose(in);
     assert_int_equal(count, REQUESTS);
-    for (size_t i = 0; i < sizeof(printed) / sizeof(printed[0]); i++) {
+    for (size_t i = 0; i < COUNT(printed); i++) {
         double exact = exact_quantile(latency_us, REQUESTS, printed[i].quantile);
         double value = fx_load_number(load, printed[i].path) * 1000.0;
         double bucket = (double)histogram_bucket_width((int64_t)exact);

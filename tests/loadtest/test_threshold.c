@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 /* What a limit, which is well written, says of a result, and the figure that it sees. */
 static lt_threshold_state state_of(const char *text, const lt_result *result, double *seen)
 {

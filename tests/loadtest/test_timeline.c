@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static void the_timeline_zooms_out(void **unused)
 {
     (void)unused;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static char dir[256], log_path[300];
 static fx_stub *stub;
 
@@ -68,14 +66,14 @@ static void every_user_has_its_share(void **unused)
         {"--quiet", "1100", "2300", "--quiet", 2, 100},
         {"--until-sold-out", "20", "400", "--same-names", 20, 0}, /* nobody is told so */
     };
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        stub = fx_stub_start(ARGS("--delay-us", "30000x20,0x4000"));
+    for (size_t i = 0; i < COUNT(table); i++) {
+        stub = fx_stub_start(FX_ARGS("--delay-us", "30000x20,0x4000"));
         int users = (int)strtol(table[i].users, NULL, 10);
         long requests = strtol(table[i].requests, NULL, 10);
         fx_load *load = fx_load_run(stub, "run",
-                                    ARGS(table[i].model, "--users", table[i].users, "--requests",
-                                         table[i].requests, "--stock", "100000", table[i].names,
-                                         "--log", log_path));
+                                    FX_ARGS(table[i].model, "--users", table[i].users, "--requests",
+                                            table[i].requests, "--stock", "100000", table[i].names,
+                                            "--log", log_path));
         assert_int_equal((long)fx_load_number(load, "issued"), requests);
         assert_int_equal((long)fx_load_number(load, "sold"), requests);
         assert_int_equal((int)fx_load_number(load, "users_asked"), users);
@@ -95,7 +93,7 @@ static void who_never_asked_is_counted(void **unused)
 {
     (void)unused;
     stub = fx_stub_start(NULL);
-    fx_load *load = fx_load_run(stub, "run", ARGS("--users", "30", "--requests", "20"));
+    fx_load *load = fx_load_run(stub, "run", FX_ARGS("--users", "30", "--requests", "20"));
     assert_int_equal(load->exit_code, 0);
     assert_int_equal((int)fx_load_number(load, "users_asked"), 20);
     assert_int_equal((int)fx_load_number(load, "users_never_asked"), 10);
@@ -107,7 +105,7 @@ static void a_run_in_which_some_never_asked_is_invalid(void **unused)
 {
     (void)unused;
     stub = fx_stub_start(NULL);
-    fx_load *load = fx_load_run(stub, "run", ARGS("--users", "2000", "--duration", "1ms"));
+    fx_load *load = fx_load_run(stub, "run", FX_ARGS("--users", "2000", "--duration", "1ms"));
     assert_int_equal(load->exit_code, 3);
     assert_true(fx_load_number(load, "users_never_asked") > 0);
     assert_true(fx_load_number(load, "users_asked") + fx_load_number(load, "users_never_asked") ==
@@ -120,9 +118,9 @@ static void a_run_in_which_some_never_asked_is_invalid(void **unused)
 static void who_is_through_makes_room(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--serve-connections", "20"));
+    stub = fx_stub_start(FX_ARGS("--serve-connections", "20"));
     fx_load *load =
-        fx_load_run(stub, "run", ARGS("--users", "40", "--requests", "6000", "--stock", "6000"));
+        fx_load_run(stub, "run", FX_ARGS("--users", "40", "--requests", "6000", "--stock", "6000"));
     assert_int_equal((int)fx_load_number(load, "sold"), 6000);
     assert_int_equal((int)fx_load_number(load, "failed"), 0);
     fx_load_free(load);

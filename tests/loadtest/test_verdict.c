@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static fx_stub *stub; /* of the running case; the teardown stops it, also after a failure */
 
 static int stop_stub(void **unused)
@@ -45,12 +43,12 @@ static void a_sound_shop_is_safe(void **unused)
                                           "lock_wait_ms.p99",
                                           "sellout_s",
                                           "fairness"};
-    stub = fx_stub_start(ARGS("--ports", "3", "--delay-us", "2000"));
-    fx_load *load =
-        fx_load_run(stub, "run", ARGS("--preset", "contended", "--users", "50", "--replay", "0.2"));
+    stub = fx_stub_start(FX_ARGS("--ports", "3", "--delay-us", "2000"));
+    fx_load *load = fx_load_run(
+        stub, "run", FX_ARGS("--preset", "contended", "--users", "50", "--replay", "0.2"));
     assert_int_equal(load->exit_code, 0);
     assert_string_equal(fx_load_text(load, "verdict"), "SAFE");
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+    for (size_t i = 0; i < COUNT(members); i++) {
         if (isnan(fx_load_number(load, members[i])))
             fail_msg("%s is no number", members[i]);
     }
@@ -69,16 +67,14 @@ static void a_sound_shop_is_safe(void **unused)
     /* Users are sticky and evenly spread: each target answered a good part. */
     const cJSON *target;
     cJSON_ArrayForEach(target, cJSON_GetObjectItem(load->row, "targets"))
-    {
         assert_true(cJSON_GetObjectItem(target, "answers")->valuedouble > 1000);
-    }
     fx_load_free(load);
 }
 
 static void declared_negative_controls_may_break(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--defect", "oversell"));
+    stub = fx_stub_start(FX_ARGS("--defect", "oversell"));
     static const struct {
         const char *strategy, *expected;
         int exit_code;
@@ -86,8 +82,8 @@ static void declared_negative_controls_may_break(void **unused)
     for (size_t i = 0; i < 3; i++) {
         fx_load *load =
             fx_load_run(stub, "run",
-                        ARGS("--requests", "300", "--users", "4", "--stock", "10", "--strategy",
-                             table[i].strategy, "--expect-unsafe", table[i].expected));
+                        FX_ARGS("--requests", "300", "--users", "4", "--stock", "10", "--strategy",
+                                table[i].strategy, "--expect-unsafe", table[i].expected));
         assert_string_equal(fx_load_text(load, "verdict"), "OVERSOLD");
         assert_int_equal(load->exit_code, table[i].exit_code);
         fx_load_free(load);
@@ -97,10 +93,10 @@ static void declared_negative_controls_may_break(void **unused)
 static void refusals_with_stock_left_undersell(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--busy-every", "3"));
+    stub = fx_stub_start(FX_ARGS("--busy-every", "3"));
     fx_load *load = fx_load_run(stub, "run",
-                                ARGS("--strategy", "setnx:wait_ms=0", "--stock", "1000",
-                                     "--requests", "900", "--users", "10"));
+                                FX_ARGS("--strategy", "setnx:wait_ms=0", "--stock", "1000",
+                                        "--requests", "900", "--users", "10"));
     assert_string_equal(fx_load_text(load, "verdict"), "UNDERSOLD");
     assert_string_equal(fx_load_text(load, "strategy"), "setnx:wait_ms=0");
     assert_int_equal(load->exit_code, 1);
@@ -114,10 +110,10 @@ static void a_resetting_server_gives_named_errors(void **unused)
     (void)unused;
     static const char *const engines[][2] = {{"--users", "20"}, {"--rate", "2000"}};
     for (int i = 0; i < 2; i++) {
-        stub = fx_stub_start(ARGS("--reset-every", "50"));
+        stub = fx_stub_start(FX_ARGS("--reset-every", "50"));
         fx_load *load = fx_load_run(stub, "run",
-                                    ARGS("--stock", "100", "--requests", "1000", engines[i][0],
-                                         engines[i][1], "--details"));
+                                    FX_ARGS("--stock", "100", "--requests", "1000", engines[i][0],
+                                            engines[i][1], "--details"));
         assert_int_equal(fx_load_errors(load, "wait", "reset"), 20);
         assert_true(fx_load_number(load, "failed") == 20);
         assert_true(fx_load_number(load, "unknown") == 20);
@@ -134,7 +130,7 @@ static void a_dead_target_is_named(void **unused)
     char url[64];
     stub = fx_stub_start(NULL);
     snprintf(url, sizeof(url), "http://127.0.0.1:%d", fx_free_port());
-    fx_load *load = fx_load_run(stub, "run", ARGS("--target", url, "--requests", "100"));
+    fx_load *load = fx_load_run(stub, "run", FX_ARGS("--target", url, "--requests", "100"));
     assert_int_equal(load->exit_code, 3);
     assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
     assert_true(fx_load_invalid_because(load, url));
@@ -145,9 +141,9 @@ static void a_dead_target_is_named(void **unused)
 static void more_users_than_server_threads_are_no_measurement(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--serve-connections", "20"));
+    stub = fx_stub_start(FX_ARGS("--serve-connections", "20"));
     fx_load *load = fx_load_run(
-        stub, "run", ARGS("--users", "60", "--requests", "3000", "--timeout-ms", "60000"));
+        stub, "run", FX_ARGS("--users", "60", "--requests", "3000", "--timeout-ms", "60000"));
     assert_int_equal(load->exit_code, 3);
     assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
     assert_true(fx_load_invalid_because(load, "more users than server threads"));
@@ -165,7 +161,7 @@ static void a_saturated_generator_is_no_measurement(void **unused)
     stub = fx_stub_start(NULL);
     fx_load *load = fx_load_run(
         stub, "run",
-        ARGS("--stock", "0", "--rate", "2000000", "--duration", "1s", "--workers", "1"));
+        FX_ARGS("--stock", "0", "--rate", "2000000", "--duration", "1s", "--workers", "1"));
     assert_int_equal(load->exit_code, 3);
     assert_string_equal(fx_load_text(load, "verdict"), "INVALID");
     assert_accounts_balance(load);
@@ -180,8 +176,8 @@ static void a_quick_answer_is_noticed_at_once(void **unused)
     double p90_ms = LOOK_MS;
     stub = fx_stub_start(NULL);
     for (int i = 0; i < TRIES && p90_ms >= LOOK_MS; i++) { /* or the machine was busy */
-        fx_load *load =
-            fx_load_run(stub, "run", ARGS("--users", "1", "--requests", "200", "--stock", "200"));
+        fx_load *load = fx_load_run(stub, "run",
+                                    FX_ARGS("--users", "1", "--requests", "200", "--stock", "200"));
         p90_ms = fx_load_number(load, "latency_ms.p90");
         fx_load_free(load);
     }
@@ -202,14 +198,14 @@ static void thresholds_decide_the_exit_code(void **unused)
                  {"p50>1us", 2},
                  {"p99.9>10s", 3} /* too few samples to say */};
     stub = fx_stub_start(NULL);
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         fx_load *load = fx_load_run(stub, "run",
-                                    ARGS("--requests", "400", "--stock", "100", "--users", "4",
-                                         "--fail-if", table[i].fail_if));
+                                    FX_ARGS("--requests", "400", "--stock", "100", "--users", "4",
+                                            "--fail-if", table[i].fail_if));
         assert_int_equal(load->exit_code, table[i].exit_code);
         fx_load_free(load);
     }
-    fx_load *load = fx_load_run(stub, "run", ARGS("--fail-if", "speed>1"));
+    fx_load *load = fx_load_run(stub, "run", FX_ARGS("--fail-if", "speed>1"));
     assert_int_equal(load->exit_code, 64);
     assert_non_null(strstr(load->text, "unknown metric"));
     fx_load_free(load);
@@ -236,10 +232,10 @@ static void ctrl_c_gives_a_partial_report(void **unused)
     (void)unused;
     static const char *const engines[][2] = {{"--users", "10"}, {"--rate", "100"}};
     for (int i = 0; i < 2; i++) {
-        stub = fx_stub_start(ARGS("--delay-us", "20000"));
+        stub = fx_stub_start(FX_ARGS("--delay-us", "20000"));
         fx_process *process = fx_load_spawn(stub, "run",
-                                            ARGS("--requests", "1000000", "--stock", "100000",
-                                                 engines[i][0], engines[i][1], "--details"));
+                                            FX_ARGS("--requests", "1000000", "--stock", "100000",
+                                                    engines[i][0], engines[i][1], "--details"));
         assert_true(fx_wait_until(has_sold, NULL, 20000));
         fx_process_signal(process, SIGINT);
         fx_load *load = fx_load_finish(process);
@@ -259,11 +255,11 @@ static void what_hangs_at_the_end_is_unfinished(void **unused)
     static const char *const engines[][2] = {{"--users", "200"}, {"--rate", "200"}};
     for (int i = 0; i < 2; i++) {
         /* Some answers come only after two minutes: not those of the sale that is held before. */
-        stub = fx_stub_start(ARGS("--delay-us", "0x40,120000000x5"));
+        stub = fx_stub_start(FX_ARGS("--delay-us", "0x40,120000000x5"));
         fx_process *process =
             fx_load_spawn(stub, "run",
-                          ARGS("--duration", "60s", "--timeout-ms", "60000", "--stock", "100000",
-                               engines[i][0], engines[i][1], "--details"));
+                          FX_ARGS("--duration", "60s", "--timeout-ms", "60000", "--stock", "100000",
+                                  engines[i][0], engines[i][1], "--details"));
         assert_true(fx_wait_until(has_sold, NULL, 20000));
         fx_process_signal(process, SIGTERM);
         fx_load *load = fx_load_finish(process);
@@ -279,14 +275,14 @@ static void what_hangs_at_the_end_is_unfinished(void **unused)
 static void runs_end_by_time_and_by_sell_out(void **unused)
 {
     (void)unused;
-    stub = fx_stub_start(ARGS("--delay-us", "1000"));
-    fx_load *load =
-        fx_load_run(stub, "run", ARGS("--users", "5", "--duration", "700ms", "--stock", "100000"));
+    stub = fx_stub_start(FX_ARGS("--delay-us", "1000"));
+    fx_load *load = fx_load_run(
+        stub, "run", FX_ARGS("--users", "5", "--duration", "700ms", "--stock", "100000"));
     assert_int_equal(load->exit_code, 0);
     assert_true(fx_load_number(load, "elapsed_s") >= 0.6);
     assert_string_equal(fx_load_text(load, "stopped_by"), "time over");
     fx_load_free(load);
-    load = fx_load_run(stub, "run", ARGS("--users", "5", "--until-sold-out", "--stock", "300"));
+    load = fx_load_run(stub, "run", FX_ARGS("--users", "5", "--until-sold-out", "--stock", "300"));
     assert_int_equal(load->exit_code, 0);
     assert_true(fx_load_number(load, "sold") == 300);
     assert_true(fx_load_number(load, "sold_out") <= 5);
@@ -296,8 +292,8 @@ static void runs_end_by_time_and_by_sell_out(void **unused)
 
 static fx_load *press_the_button(void)
 {
-    stub = fx_stub_start(ARGS("--ports", "2"));
-    return fx_load_run(stub, "run", ARGS("--flash", "--users", "10000", "--stock", "500"));
+    stub = fx_stub_start(FX_ARGS("--ports", "2"));
+    return fx_load_run(stub, "run", FX_ARGS("--flash", "--users", "10000", "--stock", "500"));
 }
 
 /* Again where the machine was too busy for the greetings of all, and the run says so. */
@@ -337,8 +333,8 @@ static void too_few_descriptors_are_not_blamed_on_the_shop(void **unused)
     stub = fx_stub_start(NULL);
     for (int i = 0; i < 2; i++) {
         fx_load *load = fx_load_finish(
-            fx_spawn(ARGS("sh", "-c", script, fx_build_path("loadtest", path, sizeof(path)),
-                          fx_stub_url(stub, 0), users[i]),
+            fx_spawn(FX_ARGS("sh", "-c", script, fx_build_path("loadtest", path, sizeof(path)),
+                             fx_stub_url(stub, 0), users[i]),
                      true));
         assert_int_equal(load->exit_code, 3);
         assert_true(fx_load_invalid_because(load, "this process may have 256"));
@@ -356,10 +352,10 @@ static void strategies_take_turns_and_are_ranked(void **unused)
     snprintf(json, sizeof(json), "%s/compare.json", dir);
     snprintf(html, sizeof(html), "%s/report.html", dir);
     stub = fx_stub_start(NULL);
-    fx_load *load =
-        fx_load_run(stub, "compare",
-                    ARGS("--strategies", "none,atomic,setnx:wait_ms=0", "--runs", "2", "--requests",
-                         "300", "--users", "5", "--stock", "100", "--html", html, "--details"));
+    fx_load *load = fx_load_run(stub, "compare",
+                                FX_ARGS("--strategies", "none,atomic,setnx:wait_ms=0", "--runs",
+                                        "2", "--requests", "300", "--users", "5", "--stock", "100",
+                                        "--html", html, "--details"));
     assert_int_equal(load->exit_code, 0);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "runs")), 3);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(load->json, "samples")), 6);
@@ -373,10 +369,10 @@ static void strategies_take_turns_and_are_ranked(void **unused)
     fclose(out);
     free(printed);
     fx_load_free(load);
-    load = fx_load_plain(ARGS("compare", json, json));
+    load = fx_load_plain(FX_ARGS("compare", json, json));
     assert_int_equal(load->exit_code, 0);
     fx_load_free(load);
-    load = fx_load_plain(ARGS("compare", json, html));
+    load = fx_load_plain(FX_ARGS("compare", json, html));
     assert_int_equal(load->exit_code, 64);
     assert_non_null(strstr(load->text, "is not a result file"));
     fx_load_free(load);
@@ -399,17 +395,16 @@ static void runs_of_a_length_are_ranked(void **unused)
 {
     (void)unused;
     enum { TURNS = 3, STOCK = 90, REQUESTS = 300 };
-    stub = fx_stub_start(ARGS("--delay-us", "1000"));
+    stub = fx_stub_start(FX_ARGS("--delay-us", "1000"));
     fx_load *load =
         fx_load_run(stub, "compare",
-                    ARGS("--strategies", "atomic,fair", "--runs", "2", "--run-length", "200ms",
-                         "--requests", "300", "--users", "5", "--stock", "90"));
+                    FX_ARGS("--strategies", "atomic,fair", "--runs", "2", "--run-length", "200ms",
+                            "--requests", "300", "--users", "5", "--stock", "90"));
     assert_int_equal(load->exit_code, 0);
     assert_non_null(strstr(load->text, "stock 90, 2 runs of 0.200 s; by throughput"));
     const cJSON *samples = cJSON_GetObjectItem(load->json, "samples"), *sample, *row;
     int number = 0;
-    cJSON_ArrayForEach(sample, samples)
-    {
+    cJSON_ArrayForEach(sample, samples) {
         bool timed = number++ % TURNS > 0;
         assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItem(sample, "timed")), timed);
         if (timed) {
@@ -425,8 +420,7 @@ static void runs_of_a_length_are_ranked(void **unused)
         }
     }
     assert_int_equal(number, 2 * TURNS);
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(load->json, "runs")) {
         const cJSON *range =
             cJSON_GetObjectItem(cJSON_GetObjectItem(row, "range"), "throughput_rps");
         assert_true(number_in(row, "stock") == STOCK && number_in(row, "sold") == STOCK);
@@ -451,12 +445,12 @@ static void a_missed_negative_control_proves_nothing(void **unused)
                  {"--defect", "oversell", "none", "100", 0},
                  {"--busy-every", "3", "none", "400", 3}, /* undersold: no more than busy */
                  {"--defect", "none", "atomic", "100", 3}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        stub = fx_stub_start(ARGS(table[i].option, table[i].value));
-        fx_load *load =
-            fx_load_run(stub, "compare",
-                        ARGS("--preset", "contended", "--strategies", table[i].strategy, "--runs",
-                             "1", "--requests", "400", "--users", "4", "--stock", table[i].stock));
+    for (size_t i = 0; i < COUNT(table); i++) {
+        stub = fx_stub_start(FX_ARGS(table[i].option, table[i].value));
+        fx_load *load = fx_load_run(stub, "compare",
+                                    FX_ARGS("--preset", "contended", "--strategies",
+                                            table[i].strategy, "--runs", "1", "--requests", "400",
+                                            "--users", "4", "--stock", table[i].stock));
         assert_int_equal(load->exit_code, table[i].exit_code);
         fx_load_free(load);
         stop_stub(NULL);
@@ -470,8 +464,8 @@ static void help_and_mistakes_have_their_exit_codes(void **unused)
         const char *argument;
         int exit_code;
     } table[] = {{"--help", 0}, {"--version", 0}, {"--nosuch", 64}, {"walk", 64}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        fx_load *load = fx_load_plain(ARGS(table[i].argument));
+    for (size_t i = 0; i < COUNT(table); i++) {
+        fx_load *load = fx_load_plain(FX_ARGS(table[i].argument));
         assert_int_equal(load->exit_code, table[i].exit_code);
         fx_load_free(load);
     }

@@ -45,8 +45,7 @@ static dlock_redis_outcome count_once(caller *c, long n)
                                       reply->element[2]->type != REDIS_REPLY_STRING ||
                                       strcmp(reply->element[2]->str, word) != 0))
         atomic_fetch_add(&c->wrong, 1);
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     dlock_args_free(&args);
     return outcome;
 }
@@ -385,7 +384,7 @@ static void an_address_without_a_cluster_says_why(void **state)
         {fx_free_port(), "Connection refused"},
     };
     (void)r;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", cases[i].port);
         dlock_redis *redis = rig_redis(url);
         caller c = {.redis = redis, .tag = "none", .ms = DEADLINE_MS};

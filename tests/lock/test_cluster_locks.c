@@ -10,7 +10,7 @@ enum { DEADLINE_MS = 20000 };
 static const dlock_options kinds[] = {
     {.kind = DLOCK_STRING}, {.kind = DLOCK_HASH},  {.kind = DLOCK_FAIR},
     {.kind = DLOCK_READ},   {.kind = DLOCK_WRITE}, {.kind = DLOCK_SEMAPHORE, .permits = 1}};
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+enum { KINDS = COUNT(kinds) };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ static void a_name_needs_no_hash_tag(void **state)
     static const char *const names[] = {"plain",           "stock:42", "a b\xc3\xbc", "{a}{b}",
                                         "order:{42}:ship", "}{a}",     "{{a}}",       "{a}{}"};
     cluster_rig *r = *state;
-    for (size_t i = 0; i < KINDS * sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < KINDS * COUNT(names); i++) {
         const char *name = names[i / KINDS];
         dlock_options options = kinds[i % KINDS];
         options.lease_ms = 60000;
@@ -44,7 +44,7 @@ static void names_without_a_slot_of_their_own_are_refused(void **state)
     cluster_rig *r = *state;
     char err[256];
     dlock_lock *lock;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT(names); i++)
         assert_int_equal(dlock_lock_new(r->client, names[i], NULL, &lock, err, sizeof(err)),
                          DLOCK_INVALID);
 }

@@ -6,7 +6,7 @@
 
 static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH,  DLOCK_FAIR,
                                    DLOCK_READ,   DLOCK_WRITE, DLOCK_SEMAPHORE};
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 static dlock_options options_of(dlock_kind kind)
 {
@@ -83,7 +83,7 @@ static void bears_keys_of_another_type(rig *r, dlock_kind kind)
 static void a_queue_bears_keys_of_another_type(void **state)
 {
     static const dlock_kind queues[] = {DLOCK_FAIR, DLOCK_READ, DLOCK_WRITE, DLOCK_SEMAPHORE};
-    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
+    for (size_t i = 0; i < COUNT(queues); i++)
         bears_keys_of_another_type(*state, queues[i]);
 }
 
@@ -93,7 +93,7 @@ static void a_name_of_another_type_is_a_strangers(void **state)
     rig *r = *state;
     static const dlock_kind shared[] = {DLOCK_READ, DLOCK_WRITE, DLOCK_SEMAPHORE};
     static const char *const makers[] = {"SET %s text", "RPUSH %s a:b", "HSET %s f 1", "SADD %s x"};
-    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+    for (size_t i = 0; i < COUNT(shared); i++) {
         dlock_lock *lock = rig_lock(r->client, "strange", options_of(shared[i]));
         for (size_t m = 0; m < 4; m++) {
             dlock_hold *hold;
@@ -164,7 +164,7 @@ static void a_section_without_a_right_that_it_needs_is_not_run(void **state)
     dlock_redis *redis = rig_redis(url);
     dlock_client *client = rig_client(&(dlock_client_options){.redis = redis});
     dlock_lock *lock = rig_lock(client, "few", (dlock_options){.kind = DLOCK_FAIR});
-    for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+    for (size_t i = 0; i < COUNT(rights); i++) {
         fx_redis_do(r->server, "ACL SETUSER few -%s", rights[i]);
         dlock_status run = run_section(lock);
         if (run != DLOCK_UNAVAILABLE || !strstr(dlock_status_text(run), "refused"))

@@ -34,7 +34,7 @@ static const struct load {
     {"sides", "write", {"--readers", "60"}},
     {"permits", "semaphore", {"--permits", "3", "--take", "2"}},
 };
-enum { LOADS = sizeof(loads) / sizeof(loads[0]), PROCESSES = 2 };
+enum { LOADS = COUNT(loads), PROCESSES = 2 };
 
 struct ground {
     fx_redis *redis;
@@ -311,7 +311,7 @@ static void holds_under(void **state)
 
 int main(void)
 {
-    enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
+    enum { FAULTS = COUNT(faults) };
     struct CMUnitTest tests[FAULTS];
     for (int i = 0; i < FAULTS; i++)
         tests[i] = (struct CMUnitTest){.name = faults[i].name,

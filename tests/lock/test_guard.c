@@ -1,7 +1,6 @@
 /* The guarded script call: runs for the owner with the last fence, and for nobody else. */
 #include "tests/lock/rig.h"
 
-#include <poll.h>
 #include <stdlib.h>
 
 static const char *const sell_body = "local left = tonumber(redis.call('GET', KEYS[1]))\n"
@@ -18,7 +17,7 @@ static const struct {
     {"{g}fair", {.kind = DLOCK_FAIR}},
     {"{g}write", {.kind = DLOCK_WRITE}},
 };
-#define KINDS              (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS              (COUNT(kinds))
 #define KINDS_WITH_SECTION 3 /* the first ones */
 
 static dlock_status sell(dlock_hold *hold, dlock_guard *guard, bool release, redisReply **reply)

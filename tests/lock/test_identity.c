@@ -174,7 +174,7 @@ static void no_companion_has_the_name_of_a_lock(void **state)
 {
     rig *r = *state;
     static const char *const names[] = {"{job}:queue", "{job}:beats", "{job}:fence", "{job}"};
-    enum { NAMES = sizeof(names) / sizeof(names[0]) };
+    enum { NAMES = COUNT(names) };
     dlock_lock *fair = rig_lock(r->client, "job", (dlock_options){.kind = DLOCK_FAIR});
     dlock_lock *locks[NAMES];
     dlock_hold *holds[NAMES];

@@ -101,7 +101,7 @@ static void tells_the_label_of_its_client(void **state)
     rig *r = *state;
     dlock_info plain;
     dlock_lock *lock = rig_lock(r->client, "labelled", (dlock_options){.kind = DLOCK_FAIR});
-    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+    for (size_t i = 0; i < COUNT(labels); i++) {
         dlock_hold *hold, *mine;
         dlock_info info;
         dlock_wait wait = {.wait_ms = DLOCK_FOREVER};

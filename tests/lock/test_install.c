@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CANNOT_CHECK 77
 
@@ -45,14 +44,6 @@ static int install(void **state)
     return code;
 }
 
-static int clean_up(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    fx_dir_remove(dir);
-    return 0;
-}
-
 #define STEP(word)                                                                                 \
     {                                                                                              \
         .name = #word, .test_func = step, .initial_state = (void *)(uintptr_t) #word               \
@@ -65,5 +56,5 @@ int main(void)
         STEP(prefix),    STEP(shared),   STEP(static),    STEP(epoll), STEP(libuv),
         STEP(lifecycle), STEP(headers),  STEP(copied),    STEP(raii),
     };
-    return cmocka_run_group_tests_name("install", tests, install, clean_up);
+    return cmocka_run_group_tests_name("install", tests, install, NULL);
 }

@@ -171,7 +171,7 @@ static void what_can_not_be_opened_is_said(void **state)
         {fx_redis_url(r->server), &both, "opens `redis` itself"},
         {fx_redis_url(r->server), &bad, "recheck_ms"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[256] = "";
         dlock_client *client = (dlock_client *)state;
         assert_int_equal(

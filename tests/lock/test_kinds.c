@@ -25,7 +25,7 @@ static const struct {
     {"read", {.kind = DLOCK_READ}},
     {"semaphore", {.kind = DLOCK_SEMAPHORE, .permits = 1}},
 };
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 static fx_redis *quorum_servers[3];
 static dlock_redis *quorum[3];

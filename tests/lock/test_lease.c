@@ -21,7 +21,7 @@ static const struct {
     {"write", {.kind = DLOCK_WRITE}},
     {"semaphore", {.kind = DLOCK_SEMAPHORE, .permits = 1}},
 };
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 /* With the time that it needs on a crowded machine. */
 static dlock_client *new_client(rig *r, int64_t claim_ms)
@@ -74,7 +74,7 @@ static void is_that_of_one_acquisition(void **state)
     for (size_t k = 0; k < KINDS; k++) {
         dlock_lock *lock = lock_of(client, k, LEASE_MS);
         dlock_hold *hold = NULL;
-        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        for (size_t i = 0; i < COUNT(bad); i++)
             assert_int_equal(dlock_acquire(lock, &(dlock_wait){.lease_ms = bad[i]}, &hold),
                              DLOCK_INVALID);
         hold = acquire(lock, (dlock_wait){.lease_ms = OTHER_MS});

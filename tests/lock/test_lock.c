@@ -22,7 +22,7 @@ static void bad_options_are_refused_by_name(void **state)
         {"a", {.poll_ms = INT64_MAX}, "a year"},
         {"a", {.cohort_ms = INT64_MAX}, "a year"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[256] = "";
         dlock_lock *lock;
         assert_int_equal(
@@ -42,7 +42,7 @@ static void the_longest_times_hold(void **state)
     dlock_client_options bad[] = {{.redis = r->redis, .io_ms = INT64_MAX},
                                   {.redis = r->redis, .claim_ms = INT64_MAX},
                                   {.redis = r->redis, .recheck_ms = INT64_MAX}};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         assert_int_equal(dlock_client_new(&bad[i], &client, err, sizeof(err)), DLOCK_INVALID);
         assert_non_null(strstr(err, "at most"));
     }

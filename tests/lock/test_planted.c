@@ -205,7 +205,7 @@ static void is_caught(void **state)
 
 int main(void)
 {
-    enum { DEFECTS = sizeof(defects) / sizeof(defects[0]) };
+    enum { DEFECTS = COUNT(defects) };
     struct CMUnitTest tests[DEFECTS];
     for (int i = 0; i < DEFECTS; i++)
         tests[i] = (struct CMUnitTest){.name = defects[i].name,

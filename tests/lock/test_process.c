@@ -2,7 +2,6 @@
 #include "lock/core/registry.h"
 #include "tests/lock/rig.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>

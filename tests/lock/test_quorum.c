@@ -4,7 +4,6 @@
  */
 #include "tests/lock/rig.h"
 
-#include <poll.h>
 #include <signal.h>
 
 #include "tests/support/proxy.h"

@@ -65,8 +65,7 @@ __attribute__((format(printf, 3, 4))) static bool ask(stranger *s, int i, const 
     redisReply *reply = redisvCommand(s->to[i], format, args);
     va_end(args);
     bool ok = reply && reply->type == REDIS_REPLY_STATUS;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return ok;
 }
 

@@ -239,7 +239,7 @@ static void who_has_lost_its_read_hold_may_write(void **state)
 static void refuses(rig *r, dlock_lock *lock, const char *in_use_as)
 {
     const dlock_wait waits[] = {{0}, {.wait_ms = 2000}};
-    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+    for (size_t i = 0; i < COUNT(waits); i++) {
         dlock_hold *none;
         char why[256];
         assert_int_equal(dlock_acquire(lock, &waits[i], &none), DLOCK_FAILED);
@@ -254,7 +254,7 @@ static void other_kinds_of_the_name_are_no_re_entry(void **state)
 {
     sides s = begin(state);
     static const dlock_kind others[] = {DLOCK_STRING, DLOCK_HASH, DLOCK_FAIR};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+    for (size_t i = 0; i < COUNT(others); i++) {
         dlock_lock *other = rig_lock(s.r->client, NAME, (dlock_options){.kind = others[i]});
         dlock_hold *hold = take(other);
         refuses(s.r, s.read, others[i] == DLOCK_HASH ? "kind HASH" : "kind STRING or FAIR");
@@ -329,7 +329,7 @@ static void a_downgrade_of_something_else_is_refused(void **state)
     dlock_lock *elsewhere = rig_lock(s.r->client, "else", (dlock_options){.kind = DLOCK_READ});
     dlock_hold *hold = take(s.write), *none;
     dlock_lock *const wrong[] = {elsewhere, s.other_read, s.write};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         assert_int_equal(dlock_downgrade(hold, wrong[i], &none), DLOCK_INVALID);
     assert_ptr_equal(take(s.write), hold);
     assert_int_equal(dlock_downgrade(hold, s.read, &none), DLOCK_INVALID); /* re-entered */
@@ -381,7 +381,7 @@ static void a_downgrade_without_an_answer_is_given_back(void **state)
     dlock_lock *write = rig_lock(client, NAME, longer);
     longer.kind = DLOCK_READ;
     dlock_lock *read = rig_lock(client, NAME, longer);
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+    for (size_t i = 0; i < COUNT(faults); i++) {
         dlock_hold *hold = take(write), *reads = NULL;
         assert_int_equal(dlock_downgrade(hold, read, &reads), DLOCK_OK); /* the script is known */
         assert_int_equal(dlock_release(reads), DLOCK_OK);

@@ -3,7 +3,6 @@
 #include "tests/lock/rig.h"
 
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -20,8 +19,7 @@ static dlock_redis_outcome run_echo(dlock_redis *redis, int ms)
     dlock_redis_outcome outcome = dlock_redis_eval(redis, &echo, 0, &args, dlock_in_ms(ms), &reply);
     if (outcome == DLOCK_REDIS_OK)
         assert_string_equal(reply->str, "a");
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     dlock_args_free(&args);
     return outcome;
 }
@@ -56,7 +54,7 @@ static void errors_say_whether_it_was_executed(void **state)
         {"OOM command not allowed script: 1f, on @user_script:2.", DLOCK_REDIS_ERROR},
         {"", DLOCK_REDIS_ERROR},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         assert_int_equal(dlock_redis_classify(cases[i].text), cases[i].outcome);
 }
 
@@ -81,13 +79,13 @@ static void addresses_are_checked(void **state)
                                        "unix://u:p%2f%40@/tmp/s.sock"};
     char err[256];
     dlock_redis *redis;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         assert_int_equal(
             dlock_redis_open(&(dlock_redis_options){.url = bad[i]}, &redis, err, sizeof(err)), -1);
         assert_non_null(strstr(err, "address"));
         assert_null(strstr(err, "s3cret"));
     }
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (size_t i = 0; i < COUNT(good); i++) {
         assert_int_equal(
             dlock_redis_open(&(dlock_redis_options){.url = good[i]}, &redis, err, sizeof(err)), 0);
         dlock_redis_close(redis);
@@ -109,7 +107,7 @@ static void a_unix_address_has_user_and_password(void **state)
     rig *r = *state;
     char err[256], url[256];
     rig_ask(r, "ACL SETUSER ann on >p@ss/ allkeys +@all%s", "");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         dlock_redis *redis;
         dlock_args args;
         redisReply *reply;

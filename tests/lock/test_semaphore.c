@@ -239,7 +239,7 @@ static void a_lost_number_is_set_again(void **state)
     static const char *const losses[] = {"PING", "SET dlock:{seats}:permits many",
                                          "HSET dlock:{seats}:permits f 1", "FLUSHALL"};
     house h = begin(state, 1);
-    for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+    for (size_t i = 0; i < COUNT(losses); i++) {
         guest next = {0};
         dlock_hold *hold = take(h.seats, 1);
         guest_queue(&next, h.other_seats, h.r, QUEUE, 1);
@@ -275,7 +275,7 @@ static void wrong_numbers_are_refused(void **state)
     dlock_lock *none;
     dlock_hold *hold;
     char err[256] = "";
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(
             dlock_lock_new(h.r->client, "no", &wrong[i].options, &none, err, sizeof(err)),
             DLOCK_INVALID);
@@ -285,7 +285,7 @@ static void wrong_numbers_are_refused(void **state)
     for (int64_t n = -1; n <= 1; n += 2)
         assert_int_equal(dlock_acquire(fair, &(dlock_wait){.permits = n}, &hold), DLOCK_INVALID);
     static const int64_t counts[] = {-1, 1000000001, INT64_MAX, INT64_MIN};
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         dlock_wait wait = {.permits = counts[i]};
         assert_int_equal(dlock_acquire(h.seats, &wait, &hold), DLOCK_INVALID);
         assert_int_equal(dlock_semaphore_set(h.seats, counts[i]), DLOCK_INVALID);

@@ -375,8 +375,7 @@ static void *keep_echoing(void *arg)
             atomic_fetch_add(&e->failed, 1);
         else
             atomic_fetch_add(strcmp(reply->str, token) == 0 ? &e->right : &e->wrong, 1);
-        if (reply)
-            freeReplyObject(reply);
+        freeReplyObject(reply);
         dlock_args_free(&args);
     }
     return NULL;

@@ -29,7 +29,7 @@ static void fills(void **state)
         {"{{item}}", "{item}"},
         {"a}}b{{c", "a}b{c"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char key[64], err[128] = "";
         assert_int_equal(
             dlock_template(cases[i].key_template, names, key, sizeof(key), err, sizeof(err)),
@@ -57,7 +57,7 @@ static void refuses_and_says_why(void **state)
         {"stock:{item}}", "'}' without '{'"},
         {"", "is empty"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char key[64] = "untouched", err[128] = "";
         assert_int_equal(
             dlock_template(cases[i].key_template, names, key, sizeof(key), err, sizeof(err)),
@@ -100,7 +100,7 @@ static void needs_a_template_and_room(void **state)
         char *ret;
         size_t ret_len;
     } cases[] = {{NULL, key, sizeof(key)}, {"{item}", NULL, sizeof(key)}, {"{item}", key, 0}};
-    for (size_t i = sizeof(cases) / sizeof(cases[0]); i-- > 0;) {
+    for (size_t i = COUNT(cases); i-- > 0;) {
         char err[128] = "";
         assert_int_equal(dlock_template(cases[i].key_template, names, cases[i].ret,
                                         cases[i].ret_len, err, sizeof(err)),
@@ -314,7 +314,7 @@ static void threads_take_turns(void **state)
                                             {.kind = DLOCK_HASH},
                                             {.kind = DLOCK_FAIR},
                                             {.kind = DLOCK_FAIR, .cohort_max = 8}};
-    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+    for (size_t k = 0; k < COUNT(options); k++) {
         caller callers[THREADS];
         int counter = 0;
         for (int i = 0; i < THREADS; i++) {

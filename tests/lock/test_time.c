@@ -69,7 +69,7 @@ static void a_wait_lasts_until_its_deadline(void **state)
     enum { TRIES = 5 };
     static const int waits_ms[] = {20, 250, 1100};
     dlock_cond_init(&cond);
-    for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+    for (size_t i = 0; i < COUNT(waits_ms); i++) {
         bool lasted = false;
         for (int n = 0; n < TRIES && !lasted; n++) {
             dlock_time until = dlock_in_ms(waits_ms[i]);
@@ -89,7 +89,7 @@ static void what_is_left_is_rounded_up(void **state)
 {
     (void)state;
     static const int64_t rests_us[] = {1, 500, 999, 1000, 1001, 1500, 1000500};
-    for (size_t i = 0; i < sizeof(rests_us) / sizeof(rests_us[0]); i++) {
+    for (size_t i = 0; i < COUNT(rests_us); i++) {
         for (int n = 0; n < 20; n++) {
             dlock_time deadline = {dlock_now().us + rests_us[i]};
             int64_t left_us = (int64_t)dlock_left_ms(deadline) * 1000;

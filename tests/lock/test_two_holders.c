@@ -131,8 +131,7 @@ static void owner_of(rig *r, const char *name, char *ret, size_t len)
     static const char *const ways[] = {"GET %s", "HKEYS %s", "ZRANGE %s 0 -1"};
     redisReply *reply = NULL;
     for (int i = 0; i < 3 && (!reply || reply->type == REDIS_REPLY_ERROR); i++) {
-        if (reply)
-            freeReplyObject(reply);
+        freeReplyObject(reply);
         reply = fx_redis_reply(r->server, ways[i], name);
     }
     assert_non_null(reply);
@@ -173,7 +172,7 @@ static const struct {
     {"{g}fair", {.kind = DLOCK_FAIR, .cohort_max = 8}},
     {"{g}write", {.kind = DLOCK_WRITE, .cohort_max = 8}},
 };
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 enum {
     DEADLINE_MS = 40, /* of a guarded call that is held up on its way */

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "tests/support/campaign.h"
 #include "tests/support/proxy.h"
@@ -39,7 +38,7 @@ static const struct pair {
     {"a writer after a reader", "read", {.kind = DLOCK_WRITE}, true},
     {"a permit", "semaphore", {.kind = DLOCK_SEMAPHORE, .permits = 1}, true},
 };
-enum { PAIRS = sizeof(pairs) / sizeof(pairs[0]) };
+enum { PAIRS = COUNT(pairs) };
 
 /* ---- victims --------------------------------------------------------------------------------- */
 
@@ -232,7 +231,7 @@ static void dead_waiters_cost_one_claim_window_in_all(void **state)
         {SIGKILL, true, 0},
         {SIGSTOP, true, 0},
     };
-    enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+    enum { CASES = COUNT(cases) };
     for (int c = 0; c < CASES * PAIRS; c++) {
         const struct pair *pair = &pairs[c / CASES];
         int limit_ms = cases[c % CASES].limit_ms + (int)(SLACK_MS * fx_crowding());

@@ -5,8 +5,6 @@
 #include "tests/lock/wish.h"
 #include "tests/support/proxy.h"
 
-#include <poll.h>
-
 /* A holder that never comes back must not keep its cohort from the lock that it has lost. */
 static void a_lost_grant_does_not_hold_up_its_cohort(void **state)
 {

@@ -65,7 +65,7 @@ static void each_end_is_found(void **state)
         fail_msg("exit code %d: %s", code, said);
     static const char *const seen[] = {"held",        "deadlock",   "two_holders",  "oversold",
                                        "lost_update", "acked_lost", "refused_sold", "blocked"};
-    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+    for (size_t i = 0; i < COUNT(seen); i++)
         if (!strstr(said, seen[i]))
             fail_msg("no variant ends as %s: %s", seen[i], said);
 }
@@ -91,7 +91,7 @@ static void a_difference_is_noticed(void **state)
          "blocked       held "},
         {"no model at all", "s/^init {/init {{/", "no-fence", "oversold      no verdict "},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char dir[72], script[512], said[16384];
         fx_dir_make(dir, sizeof(dir));
         snprintf(script, sizeof(script),

@@ -121,10 +121,7 @@ static const difference orders[] =
                              M "quantity is 1 in Redis and 9 in the database\n"},
 };
 
-enum {
-    IN_ORDERS = sizeof(orders) / sizeof(orders[0]),
-    IN_MOVES = sizeof(moves) / sizeof(moves[0])
-};
+enum { IN_ORDERS = COUNT(orders), IN_MOVES = COUNT(moves) };
 
 static void each_difference_is_found(void **state)
 {
@@ -201,7 +198,7 @@ static void what_is_too_many_is_found(void **state)
     use_database(*state);
     copy_sales();
     save_or_restore(true);
-    for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+    for (size_t i = 0; i < COUNT(alone); i++) {
         sql_do("%s", named(alone[i].sql, 0));
         bool elsewhere = strncmp(alone[i].said, "other,", 6) == 0;
         int code = run_orders("check", FX_ARGS("--item", elsewhere ? "other" : shop));

@@ -153,7 +153,7 @@ static void revoke_here(const char *request, const char *sale)
 static void expect_states_as_told(const char *sale)
 {
     static const char *const requests[] = {"kept", "paid", "back", "over", "late", "sold", "taken"};
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+    for (size_t i = 0; i < COUNT(requests); i++) {
         char state[32], sql[512];
         fx_copy_member(
             fx_expect(fx.server[0], 200, "GET /orders/%s?item=%s&sale=%s", requests[i], shop, sale),

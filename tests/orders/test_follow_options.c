@@ -53,7 +53,7 @@ static const struct {
 static void a_mistake_is_named(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+    for (size_t i = 0; i < COUNT(mistakes); i++) {
         int code = end_orders(spawn_orders(mistakes[i].words));
         if (code != USAGE || !strstr(orders_err, mistakes[i].said) ||
             strncmp(orders_err, "flashsale-orders: ", 18) != 0 || count_of(orders_err, "\n") != 1)
@@ -144,7 +144,7 @@ static void metrics_are_written(void **state)
     snprintf(file, sizeof(file), "%s/orders.prom", base.dir);
     assert_int_equal(run_orders("follow", FX_ARGS("--item", shop, "--metrics", file, "--once")), 0);
     read_file(file, text);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         snprintf(line, sizeof(line), "# TYPE flashsale_orders_%s ", names[i]);
         assert_int_equal(count_of(text, line), 1);
         snprintf(line, sizeof(line), "# HELP flashsale_orders_%s ", names[i]);

@@ -73,7 +73,7 @@ static const defect defects[] = {
      .says = "expected 409, got 200"},
     {.name = "retry-at-the-next-segment", .row = "sharded", .fault = "retries", .invariant = "I3"},
 };
-enum { DEFECTS = sizeof(defects) / sizeof(defects[0]) };
+enum { DEFECTS = COUNT(defects) };
 
 static int planted, caught;
 
@@ -149,8 +149,7 @@ static verdict judge_test(const trial *t, int code)
 static bool is_violated(const cJSON *cell, const char *wanted)
 {
     const cJSON *one;
-    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(cell, "guarantees"))
-    {
+    cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(cell, "guarantees")) {
         if (strcmp(fx_json_text(one, "id"), wanted) == 0 &&
             strcmp(fx_json_text(one, "state"), "violated") == 0)
             return true;

@@ -39,13 +39,6 @@ static int setup(void **state)
                     home, 5000);
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(home);
-    return 0;
-}
-
 static void samples_become_medians_ranges_and_ratios(void **state)
 {
     (void)state;
@@ -166,7 +159,7 @@ static void a_part_of_a_run_is_not_written(void **state)
     need_tools();
     static const char *const wrong[] = {".quick = true", ".environment.cases = [\"users\"]"};
     make_copy();
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         setenv("WRONG", wrong[i], 1);
         assert_int_equal(
             fx_shell("cd $1/build/bench && tests=$OLDPWD/tests/scripts/bench_figures.sh;"
@@ -189,5 +182,5 @@ int main(void)
         cmocka_unit_test(the_parts_are_written_between_their_marks),
         cmocka_unit_test(a_part_of_a_run_is_not_written),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

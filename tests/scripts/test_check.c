@@ -40,13 +40,6 @@ static int setup(void **state)
                     tree, 20000);
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(tree);
-    return 0;
-}
-
 /* What the script says of a tree with this one file more. */
 static void check(const char *changed, char *said, size_t len)
 {
@@ -84,7 +77,7 @@ static void a_file_asks_for_the_tests_of_what_it_touches(void **state)
         {"server/SECURITY.md", "run: server/test_documents\n"},
         {"lock/README.md", "check: no test depends on them\n"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char said[1024];
         check(cases[i].changed, said, sizeof(said));
         if (strstr(said, cases[i].says) == NULL)
@@ -107,5 +100,5 @@ int main(void)
         cmocka_unit_test(a_file_asks_for_the_tests_of_what_it_touches),
         cmocka_unit_test(a_tree_without_a_change_asks_for_none),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -30,13 +30,6 @@ static int setup(void **state)
     return setenv("CC", "cc", 1);
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(dir);
-    return 0;
-}
-
 static void no_error_is_shown_before_it_installs(void **state)
 {
     (void)state;
@@ -62,5 +55,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_error_is_shown_before_it_installs),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -3,7 +3,6 @@
  * the old archive until a new one is whole, makes one that notices a changed file, and writes its
  * tables where the pages have room for them; and the pages are whole.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/support/fixture.h"
@@ -21,13 +20,6 @@ static int setup(void **state)
                     "cp scripts/evidence scripts/usage.sh $1/scripts;"
                     "for it in bash dirname sed; do ln -s $(command -v $it) $1/bin; done",
                     home, SCRIPT_MS);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(home);
-    return 0;
 }
 
 /* Beginnings of scripts: what a command's exit code is. */
@@ -194,5 +186,5 @@ int main(void)
         cmocka_unit_test(tables_go_between_their_marks),
         cmocka_unit_test(the_pages_are_whole),
     };
-    return cmocka_run_group_tests_name("evidence", tests, setup, teardown);
+    return cmocka_run_group_tests_name("evidence", tests, setup, NULL);
 }

@@ -16,13 +16,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(tree);
-    return 0;
-}
-
 /* Makes the tree anew by a shell script whose $1 is the tree, and checks it. Both streams are kept
  * in `said`. */
 static int check(const char *lay, char *said, size_t len)
@@ -64,7 +57,7 @@ static void an_include_in_the_wrong_direction_is_named(void **state)
         {COPY "mkdir server/new && echo '#include \"server/base/text.h\"' >server/new/one.c",
          "server/new/one must not include server/base/text"}, /* is not in the table */
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         static char said[65536];
         assert_int_equal(check(cases[i].plant, said, sizeof(said)), 1);
         if (strstr(said, cases[i].says) == NULL)
@@ -92,5 +85,5 @@ int main(void)
         cmocka_unit_test(an_include_in_the_wrong_direction_is_named),
         cmocka_unit_test(a_circle_is_named),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -22,13 +22,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(dir);
-    return 0;
-}
-
 static fx_process *run(const char *option, int *ret_code)
 {
     fx_process *p = fx_spawn((const char *const[]){"scripts/instructions", option, NULL}, true);
@@ -113,5 +106,5 @@ int main(void)
         cmocka_unit_test(the_file_has_what_is_unsteady_with_its_spread),
         cmocka_unit_test(figures_are_held_against_those_on_file),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

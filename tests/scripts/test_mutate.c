@@ -3,7 +3,6 @@
  * it tells a change that a test notices from one that none does, and which tests a change meets.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/fixture.h"
@@ -102,13 +101,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(dir);
-    return 0;
-}
-
 /* What it says of the tree; it must leave no copy behind. */
 static void mutate(const char *settings, int expected, char *said, size_t len)
 {
@@ -140,7 +132,7 @@ static void what_the_test_notices_is_told_from_what_it_does_not(void **state)
     };
     char said[4096];
     mutate("AT=server/larger.c", 0, said, sizeof(said));
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         if (!strstr(said, lines[i]))
             fail_msg("\"%s\" is not in: %s", lines[i], said);
     }
@@ -180,7 +172,7 @@ static void a_choice_of_two_that_are_the_same_is_no_change(void **state)
              "grep -E '\t([<>]=?|[-+]|&&)\t' | sort -u",
              dir);
     fx_shell_output(command, said, sizeof(said));
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         if (strncmp(at, lines[i], strlen(lines[i])) != 0)
             fail_msg("not \"%s\" at \"%s\" of: %s", lines[i], at, said);
         at += strlen(lines[i]);
@@ -235,5 +227,5 @@ int main(void)
         cmocka_unit_test(unknown_words_are_refused_and_help_is_given),
         cmocka_unit_test(a_tree_that_fails_as_it_is_is_not_measured),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "tests/support/topology.h"
 
@@ -18,13 +17,6 @@ static int setup(void **state)
     (void)state;
     fx_dir_make(tmp, sizeof(tmp));
     setenv("TMPDIR", tmp, 1);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(tmp);
     return 0;
 }
 
@@ -266,7 +258,7 @@ static void nothing_runs_when_the_script_is_killed(void **state)
 {
     (void)state;
     static const char *const kinds[] = {"replicas", "sentinel", "cluster", "quorum"};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < COUNT(kinds); i++) {
         fx_process *script =
             fx_spawn((const char *const[]){"scripts/redis-topology", kinds[i], NULL}, true);
         assert_true(fx_wait_until(is_ready, script, MS));
@@ -340,5 +332,5 @@ int main(void)
         cmocka_unit_test(it_leaves_nothing_however_it_ends),
         cmocka_unit_test(what_it_can_not_do_is_said),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

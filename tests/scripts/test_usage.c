@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/support/fixture.h"
 
@@ -25,13 +24,6 @@ static int setup(void **state)
     fx_dir_make(tmp, sizeof(tmp));
     setenv("TMPDIR", tmp, 1);
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(tmp);
-    return 0;
 }
 
 /* Runs it with one word. Nothing that it started may be there afterwards. */
@@ -94,7 +86,7 @@ static void so_do_those_of_the_tests(void **state)
         "tests/run",       "tests/started",  "tests/planted/rare",
         "tests/model/run", "tests/fuzz/run", "tests/chaos/failovers/failovers",
     };
-    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+    for (size_t i = 0; i < COUNT(scripts); i++)
         check(scripts[i]);
 }
 
@@ -106,7 +98,7 @@ static void the_matrix_refuses_what_it_can_not_take_before_it_starts(void **stat
         "SEED=one",     "SEED=-1", "SEED=1e3", "SEED='1 2'", "SEED=12345678901234567890",
         "CHAOS=little",
     };
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         char script[128];
         snprintf(script, sizeof(script), "unset SEED CHAOS; %s scripts/chaos", wrong[i]);
         assert_int_equal(fx_shell(script, NULL, MOMENT_MS), 64);
@@ -120,5 +112,5 @@ int main(void)
         cmocka_unit_test(so_do_those_of_the_tests),
         cmocka_unit_test(the_matrix_refuses_what_it_can_not_take_before_it_starts),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -16,13 +16,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(tree);
-    return 0;
-}
-
 /* A tree with a table of two rows, and a file of this name and text besides. */
 static int check(const char *name, const char *text, char *said, size_t len)
 {
@@ -65,7 +58,7 @@ static void a_phrase_is_found_and_told_with_its_replacement(void **state)
         {"a.lua", "-- so it is,\n-- forsooth\n", "./a.lua:2:", first},
         {"tool", "#!/bin/sh\n# forsooth\n", "./tool:2:", first},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char said[4096];
         int code = check(cases[i].name, cases[i].text, said, sizeof(said));
         if (code != 1 || strncmp(said, cases[i].line, strlen(cases[i].line)) != 0 ||
@@ -84,7 +77,7 @@ static void what_only_looks_like_one_is_not(void **state)
         {"a.c", "int forsooth_it, is.forsooth;\n"},
         {"data.txt", "forsooth\n"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char said[4096];
         int code = check(cases[i].name, cases[i].text, said, sizeof(said));
         if (code != 0 || said[0] != '\0')
@@ -109,5 +102,5 @@ int main(void)
         cmocka_unit_test(what_only_looks_like_one_is_not),
         cmocka_unit_test(without_a_table_nothing_passes),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

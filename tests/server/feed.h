@@ -89,8 +89,7 @@ static inline void copy_take_page(feed_copy *copy, const cJSON *page)
     snprintf(before, sizeof(before), "%s", copy->after);
     assert_string_equal(fx_json_text(page, "item"), copy->item);
     assert_int_equal(feed_int(page, "segment"), copy->segment);
-    cJSON_ArrayForEach(event, events)
-    {
+    cJSON_ArrayForEach(event, events) {
         bool move = strcmp(fx_json_text(event, "event"), "order") != 0;
         if (!move && copy->moves > moves)
             fail_msg("an order comes behind a move");

@@ -93,7 +93,7 @@ static void sales_need_the_token_where_there_is_one(void **state)
         {"GET", "/locks", "open-sesame", NULL, 200}, {"GET", "/stock?item=T1", NULL, NULL, 200},
     };
     fx_server *server = start_with_token("open-sesame");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_reply reply;
         int status =
             ask(server, cases[i].method, cases[i].path, cases[i].token, cases[i].body, &reply);
@@ -121,7 +121,7 @@ static void orders_are_shown_by_request_id_only(void **state)
     };
     fx_server *server = start_with_token("correct-horse");
     fx_expect(server, 201, "POST /buy?item=P0001&user=u1&request=mine");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_reply reply;
         int status = ask(server, "GET", cases[i].path, cases[i].token, NULL, &reply);
         if (status != cases[i].status)
@@ -301,7 +301,7 @@ static void malformed_buyer_tokens_are_refused(void **state)
     snprintf(odd[9], sizeof(odd[9]), "%s", right);
     for (char *c = odd[9]; *c != '\0'; c++)
         *c = *c >= 'a' && *c <= 'f' ? (char)(*c - 'a' + 'A') : *c;
-    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+    for (size_t i = 0; i < COUNT(odd); i++)
         buy(server, BUY_ANN, odd[i], 403, "buyer_token_wrong");
     cJSON *stock = cJSON_Parse(fx_expect(server, 200, "GET /stock?item=Signed"));
     assert_int_equal((int)fx_json_number(stock, "orders"), 0);
@@ -328,8 +328,8 @@ static void a_bad_key_file_is_refused(void **state)
     fx_build_path("flashsale", program, sizeof(program));
     memset(longer, 'x', 257);
     memcpy(longer + 257, "\n", 2);
-    for (size_t i = 0; i <= sizeof(cases) / sizeof(cases[0]); i++) {
-        bool last = i == sizeof(cases) / sizeof(cases[0]);
+    for (size_t i = 0; i <= COUNT(cases); i++) {
+        bool last = i == COUNT(cases);
         const char *content = last ? longer : cases[i].content;
         int fd = content ? open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600) : -1;
         if (content)

@@ -33,10 +33,10 @@ static void loopback_has_few_names(void **state)
         "0.0.0.0:7000",
         "127.0.0.1:evil",
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT(names); i++)
         if (!authority_is_loopback(names[i]))
             fail_msg("'%s' is a loopback name", names[i]);
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         if (authority_is_loopback(others[i]))
             fail_msg("'%s' is no loopback name", others[i]);
 }
@@ -67,7 +67,7 @@ static void an_origin_is_of_its_host(void **state)
         {"", "http://", false},
         {"localhost:7000", "http://127.0.0.1:7000", false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         if (authority_is_of_origin(cases[i].host, cases[i].origin) != cases[i].same)
             fail_msg("Host '%s', Origin '%s'", cases[i].host, cases[i].origin);
 }
@@ -142,7 +142,7 @@ static void other_sites_can_not_act(void **state)
     char sale[64];
     int sold = 0;
     snprintf(sale, sizeof(sale), "%s", fx_sell("'stock':100"));
-    for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
+    for (size_t i = 0; i < COUNT(sites); i++) {
         ask(fx.server[0], sites[i].request, sites[i].headers, sites[i].status,
             sites[i].status == 403 ? "\"cross_site\"" : NULL);
         sold += sites[i].status == 201;
@@ -189,15 +189,15 @@ static void an_open_admin_goes_by_loopback_names_only(void **state)
         {"Host: localhost"}, {"Host: [::1]:%d"}, {"Host: 127.3.2.1"}};
     char sale[64], got[4096];
     snprintf(sale, sizeof(sale), "%s", fx_sell("'stock':100"));
-    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-        for (size_t r = 0; r < sizeof(requests) / sizeof(requests[0]); r++)
+    for (size_t n = 0; n < COUNT(names); n++) {
+        for (size_t r = 0; r < COUNT(requests); r++)
             ask(fx.server[0], requests[r], names[n], 421, "\"other_server\"");
         ask(fx.server[0], "GET /livez", names[n], 200, NULL);
         ask(fx.server[0], "GET /readyz", names[n], 200, NULL);
     }
     assert_int_equal(fx_stock("orders"), 0);
     assert_string_equal(fx_current_sale("P0001"), sale);
-    for (size_t n = 0; n < sizeof(right) / sizeof(right[0]); n++)
+    for (size_t n = 0; n < COUNT(right); n++)
         ask(fx.server[0], "GET /locks", right[n], 200, NULL);
 
     int fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL); /* no browser's */

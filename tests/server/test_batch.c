@@ -2,9 +2,7 @@
 #include "tests/support/fixture.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "server/selling/batch.h"
 

@@ -1,7 +1,6 @@
 /* test_buy.c - buying: replay of a request, limits, quantities, and the same request at once. */
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -136,7 +135,7 @@ static void a_key_is_the_same_with_quotes_and_without(void **state)
                     &reply);
     fx_reply_free(&reply);
     static const char *const wrong[] = {"\"", "\"\"", "\"q-1", "q-1\"", "\"a b\"", "\"a\"b\""};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         char header[64];
         snprintf(header, sizeof(header), "Idempotency-Key: %s", wrong[i]);
         buy_with_header(400, header, "?item=P0001&user=u1", NULL, &reply);
@@ -207,7 +206,7 @@ static void a_body_is_read_as_the_query_is(void **state)
     };
     int units = 0;
     fx_sell("'stock':100,'strategy':'combined'");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_reply reply;
         buy_with_header(201, cases[i].type, cases[i].query, cases[i].body, &reply);
         fx_reply_free(&reply);
@@ -247,7 +246,7 @@ static void a_body_that_is_not_understood_buys_nothing(void **state)
         {JSON, "?item=P0001&user=u1", "[]", 400, "bad_body"},
     };
     fx_sell("'stock':100,'strategy':'combined'");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_reply reply;
         buy_with_header(cases[i].status, cases[i].type, cases[i].query, cases[i].body, &reply);
         fx_assert_problem(cases[i].body, &reply, cases[i].status, cases[i].code);

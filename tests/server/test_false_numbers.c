@@ -5,7 +5,6 @@
  * is mended, the order has its true number again.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -92,7 +91,7 @@ static void a_false_number_is_damage_until_it_is_mended(void **state)
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++) {
         shop each;
         sell_some(&each, s);
-        for (size_t i = 0; i < sizeof(false_numbers) / sizeof(false_numbers[0]); i++) {
+        for (size_t i = 0; i < COUNT(false_numbers); i++) {
             print_message("%s, number '%s'\n", s->name, false_numbers[i]);
             write_record(&each, false_numbers[i]);
             is_told_as_damage(&each);
@@ -160,7 +159,7 @@ static void a_false_term_is_damage_until_it_is_mended(void **state)
         {"previous_segments", "3"},
         {"digest", "0123456789abcdef"},
     };
-    for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
+    for (size_t i = 0; i < COUNT(terms); i++)
         try_term(terms[i][0], terms[i][1]);
 }
 
@@ -193,7 +192,7 @@ static void any_count_of_lost_orders_can_be_accepted(void **state)
     char sale[64];
     snprintf(sale, sizeof(sale), "%s",
              fx_start_sale(fx.server[0], "L1", "'stock':9,'strategy':'atomic'"));
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         char words[200];
         snprintf(words, sizeof(words), "%s rolled_back %s 0 other 1700000000000000", sale,
                  counts[i].orders);

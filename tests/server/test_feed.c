@@ -43,7 +43,7 @@ static void a_page_follows_the_other(void **state)
     } all[] = {{1, MANY}, {7, 144}, {1000, 2}, {0, 2}};
     fx_start_sale(fx.server[0], "Pages", "'stock':5000,'strategy':'combined'");
     buy("Pages", "p", 1, MANY);
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    for (size_t i = 0; i < COUNT(all); i++) {
         copy_begin(&copy, "Pages", "", 0);
         copy.limit = all[i].limit;
         assert_int_equal(copy_follow(&copy, fx.server[i % 2]), all[i].pages);
@@ -68,9 +68,9 @@ static void an_event_has_what_the_buyer_was_told(void **state)
         fx.server[0], 201, "POST /buy?item=Told&user=ann%%40mail.example&quantity=2&request=t1"));
     cJSON *page = cJSON_Parse(fx_expect(fx.server[1], 200, "GET /orders?item=Told&after=0"));
     const cJSON *event = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(page, "events"), 0);
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+    for (size_t i = 0; i < COUNT(members); i++)
         assert_string_equal(fx_json_text(event, members[i]), fx_json_text(told, members[i]));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (size_t i = 0; i < COUNT(numbers); i++)
         assert_true(fx_json_number(event, numbers[i]) == fx_json_number(told, numbers[i]));
     assert_true(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(event, "expires_us")));
     assert_true(fx_json_number(event, "time_us") <= fx_json_number(page, "time_us"));
@@ -114,7 +114,7 @@ static void what_can_not_be_asked_is_refused(void **state)
         {"after=0&sale=%20", "bad_sale"},
     };
     fx_start_sale(fx.server[0], "Odd", "'stock':9");
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+    for (size_t i = 0; i < COUNT(all); i++)
         fx_refused(fx.server[0], 400, all[i].code, "GET /orders?item=Odd&%s", all[i].query);
     fx_refused(fx.server[0], 404, "no_such_sale", "GET /orders?item=Odd&after=0&sale=0000");
     fx_refused(fx.server[0], 404, "no_such_item", "GET /orders?item=none&after=0");

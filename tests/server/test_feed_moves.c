@@ -204,7 +204,7 @@ static void a_damaged_move_is_not_told(void **state)
     const char *sale = start("atomic");
     reserve_some(1, 2, RESERVE_S);
     settle("confirm", 1, sale);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         freeReplyObject(fx_redis_reply(fx.redis, "RPUSH fs:{P0001}:%s:moves %s", sale, bad[i]));
         fx_refused(fx.server[0], 503, "sale_damaged", "GET /orders?item=P0001&after=0&sale=%s",
                    sale);

@@ -129,7 +129,7 @@ static void ambiguous_requests_are_refused_once(void **state)
 {
     (void)state;
     char reply[REPLY_MAX], code[64];
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT(refused); i++) {
         exchange(refused[i].what, refused[i].bytes, strlen(refused[i].bytes), reply);
         snprintf(code, sizeof(code), "\"code\":\"%s\"", refused[i].code);
         if (count(reply, "HTTP/1.1 ") != 1 || count(reply, code) != 1)
@@ -167,7 +167,7 @@ static void a_length_is_1_to_9_digits(void **state)
     } cases[] = {{"0", 0},   {"7", 7},    {"000000066", 66}, {"999999999", 999999999},
                  {"", -1},   {"-1", -1},  {"+1", -1},        {"1000000000", -1},
                  {"1 ", -1}, {"0x1", -1}, {"1,1", -1},       {"one", -1}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         _Alignas(16) char head[128];
         http_framing found = read_cut_head(head, sizeof(head), cases[i].text);
         if (!found.fault != (cases[i].length >= 0) ||
@@ -206,7 +206,7 @@ static void what_is_too_much_is_refused(void **state)
         int lines, width, status;
     } cases[] = {{20, 8, 201}, {65, 8, 431}, {200, 8, 431}, {1, 9000, 400}, {4, 4000, 400}};
     char reply[REPLY_MAX];
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char name[64];
         size_t len;
         char *bytes = many_headers(cases[i].lines, cases[i].width, &len);
@@ -299,7 +299,7 @@ static void a_path_is_not_cut_short(void **state)
     static const char *const paths[] = {"/buy%00zzz", "/buy%00", "/buy%",     "/buy%zz",
                                         "/buy%2",     "//buy",   "/x/../buy", "/./buy"};
     int before = fx_stock("orders");
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < COUNT(paths); i++) {
         char request[256], reply[REPLY_MAX];
         snprintf(request, sizeof(request),
                  "POST %s?item=P0001&user=u1 HTTP/1.1\r\n" HOST CLOSE "\r\n", paths[i]);
@@ -367,7 +367,7 @@ static void the_answer_says_whether_the_connection_goes_on(void **state)
                  {"1.1", "Connection: Close\r\n", false},
                  {"1.0", "", false},
                  {"1.0", "Connection: keep-alive\r\n", true}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char bytes[512], reply[REPLY_MAX], name[64];
         snprintf(bytes, sizeof(bytes),
                  "GET /livez HTTP/%s\r\n" HOST "%s\r\nGET /livez HTTP/1.1\r\n" HOST CLOSE "\r\n",
@@ -405,7 +405,7 @@ static void head_never_has_a_body(void **state)
         {"HEAD /livez HTTP/1.1\r\n\r\n", 400},
     };
     char reply[REPLY_MAX];
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         int status = exchange(cases[i].bytes, cases[i].bytes, strlen(cases[i].bytes), reply);
         const char *body = strstr(reply, "\r\n\r\n");
         if (status != cases[i].status || !body || body[4] != '\0')
@@ -430,7 +430,7 @@ static void who_waits_to_send_the_body_is_asked_for_it(void **state)
     static const char body[] = "item=P0001&user=waits";
     char reply[REPLY_MAX], head[512];
     int fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL);
-    for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
+    for (size_t i = 0; i < COUNT(expectations); i++) {
         int len = snprintf(head, sizeof(head),
                            "POST /buy HTTP/1.1\r\n" HOST
                            "Content-Type: application/x-www-form-urlencoded\r\n"
@@ -464,7 +464,7 @@ static void who_is_not_asked_for_the_body_gets_one_answer(void **state)
         {"POST /sales HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n ", 400},
     };
     char reply[REPLY_MAX];
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         int status = exchange(cases[i].bytes, cases[i].bytes, strlen(cases[i].bytes), reply);
         if (status != cases[i].status || count(reply, "HTTP/1.1 ") != 1)
             fail_msg("%s was answered:\n%s", cases[i].bytes, reply);

@@ -58,7 +58,7 @@ static const struct {
 static void every_answer_tells_browsers_to_be_careful(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+    for (size_t i = 0; i < COUNT(answers); i++) {
         fx_reply reply;
         int status = ask(answers[i].method, answers[i].path, answers[i].header, &reply);
         if (status != answers[i].status)
@@ -76,7 +76,7 @@ static void every_answer_tells_browsers_to_be_careful(void **state)
 static void no_answer_names_server_or_version(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+    for (size_t i = 0; i < COUNT(answers); i++) {
         fx_reply reply;
         ask(answers[i].method, answers[i].path, answers[i].header, &reply);
         if (has(&reply, "Server") || has(&reply, "X-Powered-By") ||
@@ -91,7 +91,7 @@ static void no_other_site_may_read_the_answers(void **state)
 {
     (void)state;
     static const char *const methods[] = {"GET", "POST", "OPTIONS"};
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+    for (size_t i = 0; i < COUNT(methods); i++) {
         static const char *const headers[] = {"Origin: https://elsewhere.example",
                                               "Access-Control-Request-Method: POST", NULL};
         char url[256];
@@ -125,7 +125,7 @@ static const struct {
 static void each_request_is_answered_once_and_whole(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(connections) / sizeof(connections[0]); i++) {
+    for (size_t i = 0; i < COUNT(connections); i++) {
         char got[8192];
         bool closed;
         int fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL), answers_seen = 0;
@@ -263,7 +263,7 @@ static void answers_are_these_bytes(void **state)
                                         FX_ARGS("--name", "box", "--item", "B1", "--stock", "1"));
     unsetenv("FLASHSALE_ADMIN_TOKEN");
     int fd = fx_raw_connect(fx_server_port(server), NULL);
-    size_t count = sizeof(exchanges) / sizeof(exchanges[0]);
+    size_t count = COUNT(exchanges);
     for (size_t i = 0; i < count; i++) {
         char got[4096];
         if (i + 1 == count)

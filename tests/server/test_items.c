@@ -96,8 +96,7 @@ static int walk(char *after, size_t len, int names)
     cJSON *page = cJSON_Parse(
         fx_expect(fx.server[0], 200, "GET /items%s%s", after[0] ? "?after=" : "", after));
     const cJSON *each, *all = cJSON_GetObjectItemCaseSensitive(page, "items");
-    cJSON_ArrayForEach(each, all)
-    {
+    cJSON_ArrayForEach(each, all) {
         char expected[16];
         snprintf(expected, sizeof(expected), "P%04d", names++);
         assert_string_equal(fx_json_text(each, "item"), expected);
@@ -123,7 +122,7 @@ static void names_come_in_pages_and_in_order(void **state)
     (void)state;
     char after[80] = "";
     static const int counts[] = {MANY, PAGE, PAGE + 1, 1};
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         int names = 0, pages = 0;
         fill(counts[i]);
         do {

@@ -42,7 +42,7 @@ static void json_is_read_strictly(void **state)
         {"", false},
         {"{", false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char item[IDENT_MAX + 1] = "", err[256] = "";
         int64_t stock = -1;
         json_field fields[] = {{.name = "item", .text = item, .text_len = sizeof(item)},
@@ -75,7 +75,7 @@ static void escapes_are_characters(void **state)
                      "0"},
         {"\\ud83d\\udd12", "\xF0\x9F\x94\x92"},
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         char body[128], item[64] = "", err[256] = "";
         json_field fields[] = {{.name = "item", .text = item, .text_len = sizeof(item)},
                                {.name = NULL}};

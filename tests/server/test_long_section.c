@@ -4,7 +4,6 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lock/dlock_redis.h"
 #include "tests/support/service.h"

@@ -28,7 +28,7 @@ static void nothing_is_sold_from_what_is_left(void **state)
     (void)state;
     static const char *const keys[] = {"stock", "sold", "orders", "ledger", "users"};
     for (const fx_strategy *s = fx_strategies(); s->name[0] != '\0'; s++)
-        for (size_t k = 0; !s->sharded && k < sizeof(keys) / sizeof(keys[0]); k++)
+        for (size_t k = 0; !s->sharded && k < COUNT(keys); k++)
             lose(s->name, keys[k]);
 }
 
@@ -79,7 +79,7 @@ static void a_stock_that_is_mended_sells_on(void **state)
         char stock[128];
         snprintf(stock, sizeof(stock), s->sharded ? "fs:{%s#0}:%s:stock" : "fs:{%s}:%s:stock", item,
                  sale);
-        for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        for (size_t i = 0; i < COUNT(values); i++) {
             fx_redis_do(fx.redis, "SET %s %s", stock, values[i]);
             fx_refused(fx.server[0], 503, "sale_damaged", "POST /buy?item=%s&user=u1&request=k%zu",
                        item, i);

@@ -140,7 +140,7 @@ static void the_start_event_tells_who_is_the_admin(void **state)
         {NULL, {"--require-token", "yes"}, "info", "closed"},
         {NULL, {"--listen", "0.0.0.0:0"}, "info", "closed"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char begins[64], ends[64];
         if (cases[i].token)
             setenv("FLASHSALE_ADMIN_TOKEN", cases[i].token, 1);

@@ -96,7 +96,7 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
         {{"--item=P1", "--stock=5", "--durability=stone"}, {"durability", "replicated or disk"}},
         {{"--item=P1", "--stock=5", "--min-replicas=2"}, {"min_replicas", "'replicated'"}},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char *const *a = (char *const *)cases[i].args;
         assert_int_equal(READ(a[0], a[1], a[2]), OPTIONS_BAD);
         if (!strstr(said, cases[i].says[0]) || !strstr(said, cases[i].says[1]))
@@ -200,7 +200,7 @@ static void help_tells_units_limits_and_defaults(void **state)
     for (size_t w = 0; w < 2; w++) {
         char *argv[] = {(char *)"flashsale", words[w], NULL}, option[512];
         assert_int_equal(read_hearing(stdout, &options, said, sizeof(said), argv), OPTIONS_DONE);
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t i = 0; i < COUNT(cases); i++) {
             find_option(said, cases[i].option, option, sizeof(option));
             for (size_t s = 0; s < 3 && cases[i].says[s]; s++)
                 if (!strstr(option, cases[i].says[s]))

@@ -121,7 +121,7 @@ static void age_sale(fx_redis *redis, const char *before, const char *now)
     snprintf(older, sizeof(older), "%014llx",
              strtoull(before, NULL, 16) - (unsigned long long)day_us);
     static const char *const keys[] = {"cfg", "stock", "sold", "epochs"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < COUNT(keys); i++) {
         fx_redis_do(redis, "RENAME fs:{F7}:%s:%s fs:{F7}:%s:%s", now, keys[i], old, keys[i]);
         fx_redis_do(redis, "DEL fs:{F7}:%s:%s", before, keys[i]);
     }

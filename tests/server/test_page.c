@@ -1,14 +1,11 @@
 /* test_page.c - the live page as it is served: every file that it names, and nothing from
  * elsewhere. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/support/raw.h"
 #include "tests/support/service.h"
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* A file in one of the two folders is served under its name, as this type. */
 static const char *type_of(const char *name)

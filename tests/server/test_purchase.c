@@ -33,7 +33,7 @@ static void answers_of_scripts_are_understood(void **state)
         {"rubbish", BUY_UNKNOWN, false},
     };
     purchase request = {.user = "u1", .request = "r1", .quantity = 2};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         purchase_result result;
         purchase_answer_script(&result, cases[i].answer, strlen(cases[i].answer), &request);
         if (result.outcome != cases[i].outcome)

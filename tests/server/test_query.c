@@ -31,7 +31,7 @@ static void values_are_read_strictly(void **state)
         {"item=P%zz", "", QUERY_BAD},    {"item=a+b", "", QUERY_BAD},
         {"item=a=b", "", QUERY_BAD},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char value[IDENT_MAX + 1] = "";
         fs_query query;
         assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
@@ -62,7 +62,7 @@ static void each_parameter_is_known_and_comes_once(void **state)
         {"=P1", JSON_UNKNOWN},
         {"item=P1;n=1&y", JSON_UNKNOWN},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fs_query query;
         json_fault fault = read_words(&query, cases[i].query);
         if (fault != cases[i].fault)
@@ -84,7 +84,7 @@ static void numbers_are_whole_and_in_range(void **state)
         {"n=%201", QUERY_BAD}, {"n=9999999999999999999999", QUERY_BAD},
         {"n=", QUERY_BAD},     {"item=1", QUERY_ABSENT},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         int64_t number;
         fs_query query;
         assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
@@ -119,7 +119,7 @@ static void json_is_read_as_strictly(void **state)
         {"{\"n\":02}", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
         {"{\"n\":2}x", JSON_NOT_OBJECT, QUERY_ABSENT, QUERY_ABSENT},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char item[IDENT_MAX + 1];
         int64_t n;
         fs_query query;
@@ -156,7 +156,7 @@ static void users_are_what_e_mail_addresses_have(void **state)
         {"item=%C3%A9", QUERY_BAD},
         {"item=", QUERY_BAD},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char user[USER_MAX + 1];
         fs_query query;
         assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
@@ -191,7 +191,7 @@ static void a_key_may_stand_in_quotes(void **state)
         {"a.b", NULL},      {" a", NULL},
     };
     _Static_assert(sizeof(MOST) == IDENT_MAX + 1, "the longest");
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char key[IDENT_MAX + 1] = "before";
         bool good = query_read_key(cases[i].header, key);
         if (good != (cases[i].key != NULL) || strcmp(key, good ? cases[i].key : "before") != 0)

@@ -282,7 +282,7 @@ static void a_list_that_can_not_be_meant_is_refused(void **state)
          "redis://h:15,redis://h:16,redis://h:17",
          "16 servers at most"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         assert_says(cases[i].redlock, 64, cases[i].words);
 }
 

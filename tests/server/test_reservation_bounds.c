@@ -6,7 +6,6 @@
 #include "tests/support/service.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static char sale[64];
 

@@ -28,7 +28,7 @@ static void a_sale_needs_a_limit_and_a_strategy_for_it(void **state)
                "\"reserve_max_s\":0");
     }
     static const char *const wrong[] = {"-1", "43201", "1.5", "'60'", "true"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         fx_refused(fx.server[0], 400, NULL,
                    "POST /sales {'item':'N1','stock':5,'per_user_limit':1,'strategy':'atomic',"
                    "'reserve_max_s':%s}",
@@ -75,7 +75,7 @@ static void refuse_to_reserve(const char *strategy)
     static const char *const wrong[] = {
         "0", "-1", "43201", "1.5", "x", "", "1e1", "+1", "99999999999999999999"};
     fx_sell("'stock':10,'per_user_limit':5,'reserve_max_s':60,'strategy':'%s'", strategy);
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+    for (size_t i = 0; i < COUNT(wrong); i++)
         fx_refused(fx.server[0], 400, "bad_reserve_s",
                    "POST /buy?item=P0001&user=u1&request=w1&reserve_s=%s", wrong[i]);
     fx_has(fx_refused(fx.server[1], 400, "reservation_not_offered",
@@ -215,7 +215,7 @@ static void settle_after_the_sale(const char *strategy)
     expect_stock(20, 0, 0);
     static const char *const parts[] = {"cfg",   "stock",  "sold",     "orders",  "ledger",
                                         "users", "epochs", "reserved", "buckets", "moves"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < COUNT(parts); i++)
         if (fx_redis_number(fx.redis, "TTL fs:{P0001}:%s:%s", old, parts[i]) == -1)
             fail_msg("%s: %s of a sale that is over stays forever", strategy, parts[i]);
 }
@@ -253,7 +253,7 @@ static void look_at_dashboard(const char *strategy)
     reserve(0, "u1", "r1", 2, RESERVE_S, body);
     fx_expect(fx.server[0], 201, "POST /buy?item=P0001&user=u1");
     static const char *const parts[] = {"\"reserved\":2", "\"sold\":1", "\"reserve_max_s\":3600"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < COUNT(parts); i++)
         for (int at = 0; at < FX_INSTANCES; at++)
             fx_await(fx.server[at], "GET /dashboard?item=P0001", 200, parts[i], RESERVE_WAIT_MS);
 }

@@ -202,7 +202,7 @@ static void lose_a_key(const char *strategy)
     char body[RESERVED_BODY];
     begin(strategy, 10, 5);
     reserve(0, "u1", "r1", 1, 10 * RESERVE_S, body);
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < COUNT(parts); i++) {
         char key[128], confirm[64];
         snprintf(key, sizeof(key), "fs:{P0001}:%s:%s", sale, parts[i]);
         snprintf(confirm, sizeof(confirm), "POST /orders/r1/confirm?item=P0001");

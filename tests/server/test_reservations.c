@@ -49,7 +49,7 @@ static void reserve_otherwise(const char *strategy)
     reserve(0, "u1", "r1", 2, RESERVE_S, body);
     static const char *const others[] = {"&quantity=2", "&quantity=2&reserve_s=299",
                                          "&quantity=2&reserve_s=301", "&quantity=1&reserve_s=300"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         fx_refused(fx.server[i % FX_INSTANCES], 422, "request_reused",
                    "POST /buy?item=P0001&user=u1&request=r1%s", others[i]);
     fx_refused(fx.server[0], 422, "request_reused",

@@ -4,7 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "server/base/single_flight.h"
 #include "tests/support/fixture.h"

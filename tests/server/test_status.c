@@ -1,8 +1,6 @@
 /* test_status.c - what an instance says of itself: who holds which lock, and its strategies. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/strategies/registry.h"
@@ -66,7 +64,7 @@ static void strategies_are_shown_as_they_are(void **state)
                                         {"summary", (*s)->summary},
                                         {"source", (*s)->source},
                                         {"weakness", (*s)->weakness}};
-        for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+        for (size_t k = 0; k < COUNT(texts); k++)
             assert_string_equal(
                 cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(shown, texts[k][0])),
                 texts[k][1]);

@@ -70,7 +70,7 @@ static void only_utf8_is_passed_on(void **state)
         {"\xf5\x80\x80\x80", 4},
         {"\xf1\x80\x80", 3},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fs_text text;
         char expected[64] = "\"";
         text_init(&text);
@@ -115,7 +115,7 @@ static void identifiers_are_1_to_64_safe_characters(void **state)
         {"P0001", true}, {"a-b_c", true},     {"", false},    {"a b", false},
         {"a{b}", false}, {"\xc3\xa4", false}, {"a\n", false}, {"#", false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         assert_int_equal(ident_ok(cases[i].text, strlen(cases[i].text)), cases[i].good);
     assert_true(ident_ok(long_one, IDENT_MAX));
     assert_false(ident_ok(long_one, IDENT_MAX + 1));
@@ -129,7 +129,7 @@ static void a_line_of_info_is_found_by_its_name(void **state)
         const char *name, *value;
     } cases[] = {{"run", "abc"}, {"x_run", "1"}, {"last", "7"},  {"empty", ""},
                  {"ru", ""},     {"none", ""},   {"Server", ""}, {"# Server", ""}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char value[4] = "old";
         bool found = text_line_value(info, cases[i].name, value, sizeof(value));
         assert_int_equal(found, cases[i].value[0] != '\0');

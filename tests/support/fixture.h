@@ -32,6 +32,12 @@
 
 #include "tests/support/process.h"
 
+/* Words that end with NULL, for a command line or a call. */
+#define FX_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* How many elements a table has. */
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
 /* Ends the running case as skipped; the reason is shown beside its name. Takes printf's arguments.
  */
 #define fx_skip(...)                                                                               \
@@ -133,7 +139,7 @@ fx_process *fx_server_process(fx_server *server);   /* (borrowed) its logs are i
 int fx_free_port(void);
 
 /* Makes a fresh directory under $TMPDIR (or /tmp), its path in buf; and removes one with all that
- * is in it. */
+ * is in it, as every regular exit does. */
 void fx_dir_make(char *buf, size_t len);
 void fx_dir_remove(const char *dir);
 

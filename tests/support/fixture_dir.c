@@ -1,4 +1,4 @@
-/* fixture_dir.c - fresh directories, and ports of 127.0.0.1 that are free. */
+/* fixture_dir.c - fresh directories, all removed at exit, and ports of 127.0.0.1 that are free. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ftw.h>
@@ -42,16 +42,6 @@ int fx_free_port(void)
     return -1;
 }
 
-void fx_dir_make(char *buf, size_t len)
-{
-    const char *tmp = getenv("TMPDIR");
-    int need = snprintf(buf, len, "%s/flashsale.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (need >= (int)len)
-        fail_msg("fx_dir_make: %d bytes are needed, not %zu", need + 1, len);
-    if (mkdtemp(buf) == NULL)
-        fail_msg("mkdtemp %s: %s", buf, strerror(errno));
-}
-
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
 {
     (void)info, (void)type, (void)where;
@@ -61,4 +51,41 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
 void fx_dir_remove(const char *dir)
 {
     nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct made {
+    struct made *next;
+    char path[];
+} * made;
+static pid_t owner; /* of those: a forked child that exits leaves them alone */
+
+static void remove_all(void)
+{
+    for (; made && owner == getpid(); made = made->next)
+        fx_dir_remove(made->path);
+}
+
+static void remember(const char *dir)
+{
+    if (owner != getpid()) {
+        owner = getpid();
+        made = NULL;
+        atexit(remove_all);
+    }
+    struct made *dir_made = malloc(sizeof(*dir_made) + strlen(dir) + 1);
+    assert_non_null(dir_made);
+    memcpy(dir_made->path, dir, strlen(dir) + 1);
+    dir_made->next = made;
+    made = dir_made;
+}
+
+void fx_dir_make(char *buf, size_t len)
+{
+    const char *tmp = getenv("TMPDIR");
+    int need = snprintf(buf, len, "%s/flashsale.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (need >= (int)len)
+        fail_msg("fx_dir_make: %d bytes are needed, not %zu", need + 1, len);
+    if (mkdtemp(buf) == NULL)
+        fail_msg("mkdtemp %s: %s", buf, strerror(errno));
+    remember(buf);
 }

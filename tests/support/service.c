@@ -304,8 +304,7 @@ const fx_strategy *fx_strategies(void)
     size_t count = 0;
     const cJSON *each;
     cJSON *answer = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /strategies"));
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "strategies"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "strategies")) {
         assert_true(count < STRATEGIES_MAX);
         fx_strategy *s = &all[count++];
         *s = (fx_strategy){.locked = json_bool(each, "locked"),

@@ -50,8 +50,6 @@ typedef struct fx_service {
 
 extern fx_service fx;
 
-#define FX_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 /* Options that let an instance sell 1,000 pieces of P0001 from its start. */
 #define FX_P0001 "--item", "P0001", "--stock", "1000"
 

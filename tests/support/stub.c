@@ -166,8 +166,7 @@ const char *fx_load_text(const fx_load *load, const char *name)
 bool fx_load_invalid_because(const fx_load *load, const char *words)
 {
     const cJSON *reason;
-    cJSON_ArrayForEach(reason, cJSON_GetObjectItemCaseSensitive(load->row, "invalid_because"))
-    {
+    cJSON_ArrayForEach(reason, cJSON_GetObjectItemCaseSensitive(load->row, "invalid_because")) {
         if (strstr(reason->valuestring, words) != NULL)
             return true;
     }
@@ -178,8 +177,7 @@ bool fx_load_invalid_because(const fx_load *load, const char *words)
 static bool all_hold(const cJSON *row)
 {
     const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(row, "invariants"))
-    {
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(row, "invariants")) {
         if (!cJSON_IsTrue(cJSON_GetObjectItem(item, "ok")))
             return false;
     }
@@ -189,8 +187,7 @@ static bool all_hold(const cJSON *row)
 bool fx_row_is_sound(const cJSON *row)
 {
     const cJSON *reason;
-    cJSON_ArrayForEach(reason, cJSON_GetObjectItemCaseSensitive(row, "invalid_because"))
-    {
+    cJSON_ArrayForEach(reason, cJSON_GetObjectItemCaseSensitive(row, "invalid_because")) {
         if (!strstr(reason->valuestring, "the generator"))
             return false;
     }
@@ -203,8 +200,7 @@ int fx_load_errors(const fx_load *load, const char *phase, const char *code)
 {
     const cJSON *entry;
     int count = 0;
-    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(load->row, "errors_by_kind"))
-    {
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(load->row, "errors_by_kind")) {
         const char *at = cJSON_GetStringValue(cJSON_GetObjectItem(entry, "phase"));
         const char *what = cJSON_GetStringValue(cJSON_GetObjectItem(entry, "code"));
         if (strcmp(at, phase) == 0 && strcmp(what, code) == 0)
@@ -232,8 +228,7 @@ static bool says(const fx_load *load, const char *words)
     const cJSON *item;
     if (words == NULL || fx_load_invalid_because(load, words))
         return true;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItem(load->row, "invariants"))
-    {
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(load->row, "invariants")) {
         if (!cJSON_IsTrue(cJSON_GetObjectItem(item, "ok")) &&
             strstr(cJSON_GetStringValue(cJSON_GetObjectItem(item, "name")), words) != NULL)
             return true;

@@ -1,7 +1,6 @@
 /* test_fixture.c - the tests' own ground: what fixture.h and process.h promise. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

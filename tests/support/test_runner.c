@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/support/fixture.h"
 
@@ -64,7 +63,7 @@ static const struct {
 static void every_way_to_fail_is_red(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char dir[256], command[512];
         lay_tree(dir, sizeof(dir), cases[i].body);
         snprintf(command, sizeof(command),

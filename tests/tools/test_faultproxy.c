@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/support/fixture.h"
 #include "tests/support/proxy.h"
@@ -291,8 +290,7 @@ static void chance_is_kept(void **state)
         client_anew(ground, 5000);
         redisReply *reply = redisCommand(ground->client, "INCR n");
         answered += reply != NULL;
-        if (reply)
-            freeReplyObject(reply);
+        freeReplyObject(reply);
     }
     assert_in_range(answered, TRIES * 65 / 100, TRIES * 85 / 100);
     assert_int_equal(value_of(ground, "n"), answered);
@@ -417,7 +415,7 @@ static void a_write_is_matched_where_it_takes_place(void **state)
         fx_proxy_say(ground->proxy, "heal");
         fx_proxy_say(ground->proxy, "drop reply match write wanted not other");
         client_anew(ground, 100);
-        for (size_t k = 0; k < sizeof(passed) / sizeof(passed[0]) - (i < 2 ? 2 : 0); k++)
+        for (size_t k = 0; k < COUNT(passed) - (i < 2 ? 2 : 0); k++)
             expect_ok(ground, passed[k]);
         expect_no_reply(ground->client, lost[i] ? lost[i] : "EXEC");
         assert_int_equal(value_of(ground, "wanted"), 1);
@@ -450,7 +448,7 @@ static void bad_script_is_refused_with_its_line(void **state)
                                       "drop reply 0", "after 1s",       "nonsense"};
     char path[256], program[256];
     snprintf(path, sizeof(path), "%s/faults", fx_redis_dir(ground->redis));
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         FILE *file = fopen(path, "w");
         assert_non_null(file);
         fprintf(file, "# a comment\n\ndelay 1ms\n%s\n", bad[i]);

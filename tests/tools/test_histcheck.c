@@ -1,8 +1,6 @@
 /* Each kind of violation in a history of a few lines, beside histories that are right. */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -386,7 +384,7 @@ static const struct history_case cases[] = {
 static void violations_are_found_and_nothing_else(void **state)
 {
     (void)state;
-    hc_check_cases(cases, sizeof(cases) / sizeof(cases[0]));
+    hc_check_cases(cases, COUNT(cases));
 }
 
 static void nonsense_is_unreadable(void **state)
@@ -408,7 +406,7 @@ static void nonsense_is_unreadable(void **state)
     int status;
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/history", dir);
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         hc_write_file(path, texts[i], 0);
         fx_process_free(
             hc_judge((const char *const[]){NULL}, (const char *const[]){path, NULL}, &status));
@@ -433,7 +431,7 @@ static void nothing_goes_unread(void **state)
     int status;
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/history", dir);
-    for (size_t i = 0; i < sizeof(torn) / sizeof(torn[0]); i++) {
+    for (size_t i = 0; i < COUNT(torn); i++) {
         hc_write_file(path, torn[i].text, 8);
         FILE *file = fopen(path, "a");
         assert_non_null(file);

@@ -251,7 +251,7 @@ static const struct history_case cases[] = {
 static void nonsense_is_found_and_nothing_else(void **state)
 {
     (void)state;
-    hc_check_cases(cases, sizeof(cases) / sizeof(cases[0]));
+    hc_check_cases(cases, COUNT(cases));
 }
 
 /* ---- a campaign's victims -------------------------------------------------------------------- */

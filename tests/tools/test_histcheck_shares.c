@@ -149,7 +149,7 @@ static const struct history_case cases[] = {
 static void violations_are_found_and_nothing_else(void **state)
 {
     (void)state;
-    hc_check_cases(cases, sizeof(cases) / sizeof(cases[0]));
+    hc_check_cases(cases, COUNT(cases));
 }
 
 int main(void)

@@ -2,7 +2,6 @@
  * clocks.c - the time of day steps, of Redis or of the instances, while a sale is on. Their clocks
  * are preloaded (tests/tools/shims/clock.c), so that nobody else's step.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/chaos/faults/fault.h"

@@ -96,7 +96,7 @@ static void deleted(cell *c)
         {"stock", delete_it, false},  {"sold", delete_it, false}, {"orders", delete_it, false},
         {"ledger", delete_it, false}, {"cfg", delete_it, false},  {"sale", delete_it, true},
     };
-    harm_all(c, harms, sizeof(harms) / sizeof(harms[0]));
+    harm_all(c, harms, COUNT(harms));
     delete_under_load(c, "fence");
     delete_under_load(c, "queue");
 }
@@ -155,7 +155,7 @@ static void overwritten(cell *c)
         {"sale", change_type, false},     {"sale", point_nowhere, false},
         {"sale", point_back, true},
     };
-    harm_all(c, harms, sizeof(harms) / sizeof(harms[0]));
+    harm_all(c, harms, COUNT(harms));
 }
 
 const fault fault_overwritten = {

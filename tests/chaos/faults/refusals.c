@@ -6,8 +6,6 @@
  * takes the unit in a step of its own can then neither record nor put back. All the others meet it
  * wherever they are.
  */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/faults/victim.h"

@@ -13,7 +13,6 @@
  * attack.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "server/store/epochs.h"
 #include "tests/chaos/faults/replays.h"

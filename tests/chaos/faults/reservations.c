@@ -4,13 +4,11 @@
  *
  * Whoever ends one is a thread of its own, which repeats what it asked until the answer is known.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/chaos/faults/failover.h"
 #include "tests/chaos/faults/fault.h"
-#include "tests/chaos/redis.h"
 
 enum {
     LEASE_MS = 5000,

@@ -2,8 +2,6 @@
  * by the key that it names. */
 #include "tests/chaos/faults/victim.h"
 
-#include <stdio.h>
-
 #include "tests/chaos/faults/fault.h"
 
 const char *write_of_stock(const cell *c)

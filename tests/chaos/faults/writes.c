@@ -1,7 +1,6 @@
 /* writes.c - hears by MONITOR, and sends by EVALSHA in a transaction. */
 #include "tests/chaos/faults/writes.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -50,8 +50,7 @@ static bool is_violated(const cJSON *guarantee)
 static bool has_lost_instance(const cJSON *run)
 {
     const cJSON *guarantee;
-    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees"))
-    {
+    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees")) {
         if (strcmp(text_in(guarantee, "name"), "alive") == 0 && is_violated(guarantee))
             return true;
     }
@@ -63,8 +62,7 @@ static void name_violated(const cJSON *run, char *buf, size_t len)
 {
     const cJSON *guarantee;
     buf[0] = '\0';
-    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees"))
-    {
+    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItemCaseSensitive(run, "guarantees")) {
         size_t used = strlen(buf);
         if (is_violated(guarantee))
             snprintf(buf + used, len - used, "%s%s", used ? " " : "", text_in(guarantee, "name"));

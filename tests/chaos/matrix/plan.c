@@ -19,7 +19,7 @@ const char *plan_row(int i)
                  {":reserve", false, true},
                  {":reserve:durability=replicated", false, true}};
     static char name[NAME_MAX_LEN];
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    for (size_t k = 0; k < COUNT(kinds); k++) {
         for (const fs_strategy *const *s = strategy_list(); *s; s++) {
             bool has = kinds[k].of_all || (kinds[k].reserve ? (*s)->reserves : (*s)->guarded);
             if (has && i-- == 0) {
@@ -78,7 +78,7 @@ static bool is_in_size(matrix_size size, const row *r, const fault *f)
     if (size == MATRIX_QUICK)
         return r->durability == IN_MEMORY ? is_one_of(r->name, quick_rows)
                                           : strcmp(r->strategy, "combined") == 0;
-    for (size_t i = 0; i < sizeof(selection) / sizeof(selection[0]); i++) {
+    for (size_t i = 0; i < COUNT(selection); i++) {
         if (strcmp(selection[i].row, r->name) == 0 && strcmp(selection[i].fault, f->name) == 0)
             return true;
     }

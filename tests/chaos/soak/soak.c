@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "tests/chaos/faults/fault.h"
 #include "tests/chaos/judge.h"
@@ -106,8 +105,7 @@ static long long figure_of(const cJSON *verdict, const char *name)
 static void print_findings(const cJSON *verdict)
 {
     const cJSON *check;
-    cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(verdict, "guarantees"))
-    {
+    cJSON_ArrayForEach(check, cJSON_GetObjectItemCaseSensitive(verdict, "guarantees")) {
         const char *state = cJSON_GetObjectItemCaseSensitive(check, "state")->valuestring;
         if (strcmp(state, "violated") == 0 || strcmp(state, "unchecked") == 0)
             printf("  %s %s: %s\n", cJSON_GetObjectItemCaseSensitive(check, "name")->valuestring,

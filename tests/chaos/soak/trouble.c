@@ -2,11 +2,8 @@
 #include "tests/chaos/soak/trouble.h"
 
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "tests/chaos/redis.h"
-#include "tests/chaos/stage.h"
 
 enum {
     MET_MS = 3000,   /* deadline for something to meet the trouble */
@@ -202,7 +199,7 @@ static const struct trouble {
     {"instance-2-ended", end_instance, false},
 };
 
-enum { TROUBLES = sizeof(troubles) / sizeof(troubles[0]) };
+enum { TROUBLES = COUNT(troubles) };
 
 static const struct trouble *draw(cell *c)
 {

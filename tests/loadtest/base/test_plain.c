@@ -62,12 +62,12 @@ static void what_is_no_character_is_spelt_out(void **unused)
                                            {0x110000, 4}, {0x13FFFF, 4}, {0x1FFFFF, 4}};
     static const char *const broken[] = {"\x80", "\xBF",     "\xFF",        "\xF8\x88\x80\x80\x80",
                                          "\xC3", "\xE4\xB8", "\xF0\x9F\x98"};
-    for (size_t i = 0; i < sizeof(overlong) / sizeof(overlong[0]); i++) {
+    for (size_t i = 0; i < COUNT(overlong); i++) {
         char text[5];
         encode(overlong[i][0], (int)overlong[i][1], text);
         is_shown(text, false);
     }
-    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
+    for (size_t i = 0; i < COUNT(broken); i++)
         is_shown(broken[i], false);
 }
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { DUMP_MAX = 8192 };
 
 static bool parse(const char *line, lt_options *options, char *err, size_t err_len)

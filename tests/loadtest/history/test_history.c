@@ -3,7 +3,6 @@
  * is left out, and the limits of each kind of number. (What can not be read is in test_judge.c.)
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/fixture.h"
@@ -58,7 +57,7 @@ static void a_strategys_flags_are_filled_in(void **state)
         {SALE("none", " segments=0 guarded=1"), 1, 0},
         {SALE("none", " segments=0 fences=1"), 0, 1},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         lt_history h;
         must_read(&h, cases[i].sale);
         if (h.sale.guarded != cases[i].guarded || h.sale.fences != cases[i].fences)
@@ -91,14 +90,14 @@ static void escapes_are_undone(void **state)
                                        "%a4", "%00", "\x7f", "\x1f", "%%41"};
     char line[256];
     lt_history h;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         snprintf(line, sizeof(line), ONE "doubt why=%s\nend\n", texts[i][0]);
         must_read(&h, line);
         assert_int_equal(h.doubts_len, 1);
         assert_string_equal(history_text(&h, h.doubts[0].why), texts[i][1]);
         history_release(&h);
     }
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+    for (size_t i = 0; i < COUNT(none); i++) {
         snprintf(line, sizeof(line), ONE "doubt why=%s\nend\n", none[i]);
         if (read_lines(&h, line))
             fail_msg("%s was read", none[i]);
@@ -142,7 +141,7 @@ static void each_kind_of_number_has_its_limits(void **state)
         {"order number=1 request=r user=u quantity=1", true},
         {"order number=0 request=r user=u quantity=1", false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         lt_history h;
         char lines[512];
         snprintf(lines, sizeof(lines), ONE "%s\nend\n", cases[i].line);
@@ -219,7 +218,7 @@ static void segments_are_the_sales(void **state)
         {ONE "end\n\n", "it:4: a line behind the end"},
         {ONE "left locks=1", NULL}, /* a line without an end is not read */
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         lt_history h;
         bool good = read_lines(&h, cases[i].lines);
         if (good != !cases[i].says || strcmp(err, good ? "" : cases[i].says) != 0)

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char dir[256];
 
@@ -15,13 +14,6 @@ static int set_up(void **unused)
 {
     (void)unused;
     fx_dir_make(dir, sizeof(dir));
-    return 0;
-}
-
-static int tear_down(void **unused)
-{
-    (void)unused;
-    fx_dir_remove(dir);
     return 0;
 }
 
@@ -40,7 +32,7 @@ static void what_is_no_file_is_refused(void **unused)
         {missing, "No such file or directory"},
         {fifo, "No such device or address"}, /* nobody reads it */
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[512] = "", expected[512];
         if (recorder_open(cases[i].path, err, sizeof(err)))
             fail_msg("%s was opened", cases[i].path);
@@ -103,5 +95,5 @@ int main(void)
         cmocka_unit_test(a_file_is_begun_anew),
         cmocka_unit_test(a_file_without_a_name_is_in_the_folder_for_such),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

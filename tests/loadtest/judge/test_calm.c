@@ -3,7 +3,6 @@
  * does neither keeps nothing from it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/fixture.h"
@@ -49,7 +48,7 @@ static void what_can_not_be_seen_is_not_ok(void **state)
         {" failovers=0 wall_us=1700000000000000 at=0", " failovers=0", "ok", "ok"},
         {" failovers=0 wall_us=1700000000000000 at=0", " failovers=1", "nothing", "nothing"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[256];
         lt_history history;
         read_changed(cases[i].old, cases[i].new);

@@ -56,8 +56,7 @@ static void list_guarantees(const cJSON *said, const char *state, char *ret, siz
 {
     const cJSON *guarantee;
     ret[0] = '\0';
-    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItem(said, "guarantees"))
-    {
+    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItem(said, "guarantees")) {
         size_t used = strlen(ret);
         if (strcmp(fx_json_text(guarantee, "state"), state) == 0)
             snprintf(ret + used, len - used, "%s%s", used ? " " : "",
@@ -96,8 +95,7 @@ static void check_figures(const char *name, const cJSON *said, const char *expec
 {
     static const char counts[] = "requests attempts sold landed";
     const cJSON *figure;
-    cJSON_ArrayForEach(figure, cJSON_GetObjectItem(said, "figures"))
-    {
+    cJSON_ArrayForEach(figure, cJSON_GetObjectItem(said, "figures")) {
         char word[64];
         snprintf(word, sizeof(word), " %s=", figure->string);
         const char *found = strstr(expected, word);
@@ -134,13 +132,6 @@ static int setup(void **state)
     (void)state;
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/changed.buys", dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fx_dir_remove(dir);
     return 0;
 }
 
@@ -194,8 +185,7 @@ static void check_sentences(const char *what, const cJSON *said, const char *exp
 {
     const cJSON *guarantee, *reason;
     char all[4096] = "";
-    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItem(said, "guarantees"))
-    {
+    cJSON_ArrayForEach(guarantee, cJSON_GetObjectItem(said, "guarantees")) {
         size_t used = strlen(all);
         if (strcmp(fx_json_text(guarantee, "state"), "violated") == 0)
             snprintf(all + used, sizeof(all) - used, "! %s %.0f: %s\n",
@@ -203,8 +193,7 @@ static void check_sentences(const char *what, const cJSON *said, const char *exp
                      cJSON_GetObjectItem(guarantee, "count")->valuedouble,
                      fx_json_text(guarantee, "first"));
     }
-    cJSON_ArrayForEach(reason, cJSON_GetObjectItem(said, "reasons"))
-    {
+    cJSON_ArrayForEach(reason, cJSON_GetObjectItem(said, "reasons")) {
         size_t used = strlen(all);
         snprintf(all + used, sizeof(all) - used, "~ %s\n", reason->valuestring);
     }
@@ -439,7 +428,7 @@ static void what_makes_no_sense_is_unreadable(void **state)
 {
     (void)state;
     char *text = read_history("good-plain"), nul[] = "flashsale-history 2\n#\0\nend\n";
-    for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
+    for (size_t i = 0; i < COUNT(slips); i++) {
         write_changed(text, slips[i].old, slips[i].new);
         if (judge(path))
             fail_msg("%s: it was read", slips[i].new);
@@ -460,7 +449,7 @@ static void a_part_is_never_safe(void **state)
 {
     (void)state;
     static const char *const whole[] = {"good-plain", "good-service", "none-oversells"};
-    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+    for (size_t i = 0; i < COUNT(whole); i++) {
         char *text = read_history(whole[i]);
         for (size_t len = 0; len < strlen(text); len += 37) {
             write_text(text, len);
@@ -523,7 +512,7 @@ static void the_worst_of_several_histories_counts(void **state)
         {{"--i7-us", "-1", HISTORIES "good-plain.buys"}, USAGE},
         {{"--colour", HISTORIES "good-plain.buys"}, USAGE},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         int status;
         fx_process_free(verify(cases[i].arguments, &status));
         if (status != cases[i].status)
@@ -557,7 +546,7 @@ static void people_can_read_it(void **state)
 {
     (void)state;
     static const char *const names[] = {"crowded", "doubted", "unchecked", "none-oversells"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         char file[160];
         int status, lines = 0;
         snprintf(file, sizeof(file), HISTORIES "%s.txt", names[i]);
@@ -588,5 +577,5 @@ int main(void)
         cmocka_unit_test(a_program_reads_all_of_it),
         cmocka_unit_test(people_can_read_it),
     };
-    return cmocka_run_group_tests_name("judge", tests, setup, teardown);
+    return cmocka_run_group_tests_name("judge", tests, setup, NULL);
 }

@@ -9,8 +9,7 @@
 
 #include <inttypes.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-#define JSON         "application/json"
+#define JSON "application/json"
 #define ORDER                                                                                      \
     "{\"order\":7,\"request\":\"r\",\"item\":\"P\",\"sale\":\"s\",\"user\":\"u\",\"quantity\":1}"
 #define TOLD " order=7 told_request=r told_item=P sale=s told_user=u told_quantity=1"

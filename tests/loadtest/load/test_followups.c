@@ -6,12 +6,9 @@
 
 #include "loadtest/load/followups.h"
 
-#include <stdlib.h>
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-#define EVERY        (5 * NS_PER_MS)
-#define LATER        (300 * NS_PER_MS)
-#define FAR          (1000000 * NS_PER_S) /* never due */
+#define EVERY (5 * NS_PER_MS)
+#define LATER (300 * NS_PER_MS)
+#define FAR   (1000000 * NS_PER_S) /* never due */
 
 enum { RESERVOIR = 500 };
 

@@ -41,7 +41,7 @@ static void only_one_object_of_schema_1_is_read(void **unused)
     char dir[256], path[300], err[512], expected[512];
     fx_dir_make(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/file.json", dir);
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < COUNT(files); i++) {
         FILE *file = fopen(path, "w");
         assert_non_null(file);
         assert_int_equal(fwrite(files[i].text, 1, files[i].len, file), files[i].len);

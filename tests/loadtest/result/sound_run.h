@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { REQUESTS = 300, USERS = 20, STOCK = 100, CHANGES_MAX = 9 };
 
 /* A figure, and what it is to be. */

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { RUNS = 5, ROWS = 3 };
 
 typedef struct together {

@@ -6,9 +6,6 @@
 #include "loadtest/result/fairness.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 enum { USERS_MOST = 6 };
 

@@ -24,7 +24,7 @@ static const struct {
 
 static const char *expected(const char *id, bool sharded)
 {
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+    for (size_t i = 0; i < COUNT(checks); i++)
         if (strcmp(checks[i].id, id) == 0)
             return sharded ? checks[i].all : checks[i].one;
     return "";

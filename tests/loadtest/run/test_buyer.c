@@ -10,8 +10,6 @@
 #include <curl/curl.h>
 #include <math.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { REQUESTS = 300, USERS = 10, STOCK = 100, WORDS_MAX = 8, SOME = -1 };
 
 typedef struct counted {

@@ -15,8 +15,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { WRONG_MS = 100 };
 
 static lt_plan plan_of(const waiter_service *service)

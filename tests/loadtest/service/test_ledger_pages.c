@@ -183,7 +183,7 @@ static const reading readings[] = {
 static void pages_are_read_to_the_end_or_not_at_all(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
+    for (size_t i = 0; i < COUNT(readings); i++) {
         const reading *r = &readings[i];
         char err[256] = "stale", text[8192], tail[64];
         int answers = 0;

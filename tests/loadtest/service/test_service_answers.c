@@ -8,8 +8,6 @@
 
 #include <cjson/cJSON.h>
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static lt_plan plan;
 static lt_sale_spec spec;
 static lt_http *http;

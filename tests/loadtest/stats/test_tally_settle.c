@@ -113,7 +113,7 @@ static void a_sum_has_every_counter(void **state)
                                         &t->targets[0].sold,
                                         &t->targets[PLAN_TARGETS_MAX - 1].failed,
                                         &t->targets[0].unfinished};
-        for (size_t k = 0; k < sizeof(counters) / sizeof(counters[0]); k++)
+        for (size_t k = 0; k < COUNT(counters); k++)
             counter_add(counters[k], (int64_t)(k + 1) * (i == 0 ? 1 : 100));
     }
     lt_tally *s = tallies_sum(&threads);
@@ -132,7 +132,7 @@ static void a_sum_has_every_counter(void **state)
                                       &s->targets[0].sold,
                                       &s->targets[PLAN_TARGETS_MAX - 1].failed,
                                       &s->targets[0].unfinished};
-    for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++)
+    for (size_t k = 0; k < COUNT(sums); k++)
         assert_int_equal(counter_get(sums[k]), (int64_t)(k + 1) * 101);
     tally_free(s);
     tallies_release(&threads);

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,14 +58,6 @@ static int setup_group(void **state)
     return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
 }
 
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    fx_dir_remove(dir);
-    return 0;
-}
-
 /* ---- its parts ------------------------------------------------------------------------------- */
 
 static void quantiles_are_exact_to_3_percent(void **state)
@@ -76,7 +67,7 @@ static void quantiles_are_exact_to_3_percent(void **state)
     for (int64_t us = 1; us <= 100000; us++)
         latency_record(&latency, us * 1000);
     static const double quantiles[] = {0.001, 0.1, 0.5, 0.9, 0.99, 0.999};
-    for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+    for (size_t i = 0; i < COUNT(quantiles); i++) {
         double us = latency_us(&latency, quantiles[i]), expected = quantiles[i] * 100000;
         assert_true(us >= expected && us <= expected * 1.032 + 1);
     }
@@ -167,7 +158,7 @@ static void is_true_of_here(const cJSON *environment)
              cJSON_GetObjectItem(environment, "redis")->valuestring);
     snprintf(wanted, sizeof(wanted), "_version:%s\r", version);
     assert_non_null(strstr(info, wanted));
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT(names); i++)
         is_text(environment, names[i], NULL);
     assert_true(bench_number(environment, "cpus") >= 1);
 }
@@ -232,8 +223,7 @@ static void measures_each_kind_and_cleans_up(void **state)
     const cJSON *rows = cJSON_GetObjectItem(json, "rows"), *row;
     assert_int_equal(cJSON_GetArraySize(rows), 5);
     int i = 0;
-    cJSON_ArrayForEach(row, rows)
-    {
+    cJSON_ArrayForEach(row, rows) {
         assert_string_equal(cJSON_GetObjectItem(row, "kind")->valuestring, kinds[i++]);
         assert_int_equal(bench_number(row, "processes"), 2);
         assert_int_equal(bench_number(row, "threads"), 3);
@@ -265,8 +255,7 @@ static void measures_kinds_that_several_hold(void **state)
               &json),
         0);
     const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         agrees_with_itself(row, 800);
         assert_true(bench_number(row, "ops") > 0);
         assert_int_equal(bench_number(row, "canary_lost"), 0);
@@ -298,8 +287,7 @@ static void one_alone_pays_two_round_trips(void **state)
                            &json),
                      0);
     const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         double trips = bench_number(row, "round_trips_per_op");
         double beside = 50 / bench_number(row, "ops"); /* connecting and INFO are in it, too */
         if (trips < 1.9 || trips > 2.1 + beside)
@@ -334,7 +322,7 @@ static void tells_when_a_lock_does_not_exclude(void **state)
         {"--kinds rw --readers 50 --hold-us 2000", "torn_reads"},
         {"--kinds semaphore --permits 1", "above_permits"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         pthread_t thread;
         cJSON *json;
         char words[160];
@@ -369,8 +357,7 @@ static void a_killed_holder_is_followed_after_its_lease(void **state)
                            &json),
                      0);
     const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         assert_true(bench_number(row, "takeover_ms") <= 900 + 100 + SLACK_MS);
         is_text(row, "killed", "holder");
         assert_true(bench_number(row, "takeover_ms") > 0);
@@ -407,8 +394,7 @@ static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **s
                            &json),
                      0);
     const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         assert_true(bench_number(row, "longest_gap_ms") <= 250 + 100 + SLACK_MS);
         is_text(row, "killed", "queued");
         assert_int_equal(bench_number(row, "canary_lost"), 0);
@@ -506,7 +492,7 @@ static void a_think_time_is_a_number_or_two_up_to_an_hour(void **state)
     static const char *const good[] = {"0", "0-0", "0.5", "2-2", "1-3", "3600000", "0-3600000"};
     static const char *const bad[] = {"",   "x",    "-1",      "3-1",       "1-",  "1-x",
                                       "1x", "1-3x", "3600001", "1-3600001", "nan", "1 - 3"};
-    enum { GOOD = sizeof(good) / sizeof(good[0]), BAD = sizeof(bad) / sizeof(bad[0]) };
+    enum { GOOD = COUNT(good), BAD = COUNT(bad) };
     char url[64], path[256];
     snprintf(url, sizeof(url), "redis://127.0.0.1:%d", fx_free_port());
     fx_build_path("dlock", path, sizeof(path));
@@ -531,7 +517,7 @@ static void options_that_contradict_each_other_are_refused(void **state)
                                            {"--permits", "0"}};
     char path[256];
     fx_build_path("dlock", path, sizeof(path));
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         fx_process *process =
             fx_spawn((const char *const[]){path, "bench", words[i][0], words[i][1], NULL}, true);
         int code = fx_process_wait(process, BENCH_MS);
@@ -560,5 +546,5 @@ int main(void)
         cmocka_unit_test(a_think_time_is_a_number_or_two_up_to_an_hour),
         cmocka_unit_test(options_that_contradict_each_other_are_refused),
     };
-    return cmocka_run_group_tests_name("dlock bench", tests, setup_group, teardown_group);
+    return cmocka_run_group_tests_name("dlock bench", tests, setup_group, NULL);
 }

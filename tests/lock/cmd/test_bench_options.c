@@ -66,7 +66,7 @@ static void a_number_has_its_limits(void **state)
         {"pending", 1, 1000000, ""},       {"readers", 0, 100, ""},
         {"permits", 1, 1000000000, ""},    {"take", 1, 1000000000, "--permits 1000000000"},
     };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         char words[128], why[128];
         const char *name = numbers[i].name, *beside = numbers[i].beside;
         const long long good[] = {numbers[i].min, numbers[i].max};
@@ -156,8 +156,7 @@ static void what_is_not_given_has_its_default(void **state)
     fx_redis *redis = fx_redis_start(NULL);
     cJSON *json = bench_of(redis, "--duration-ms 100"), *row;
     int i = 0;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         assert_in_range(i, 0, 3);
         assert_string_equal(cJSON_GetObjectItem(row, "kind")->valuestring, kinds[i++]);
         assert_true(bench_number(row, "processes") == 3 && bench_number(row, "threads") == 16);

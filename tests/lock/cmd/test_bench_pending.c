@@ -18,13 +18,6 @@ static int setup_group(void **state)
     return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
 }
 
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    return 0;
-}
-
 static cJSON *bench_pending(const char *waiters)
 {
     char path[256], dir[256], result[300];
@@ -57,9 +50,8 @@ static void waiters_without_threads_cost_no_threads(void **state)
     cJSON *json = bench_pending("300");
     const cJSON *rows = cJSON_GetObjectItem(json, "pending"), *row;
     int i = 0;
-    assert_int_equal(cJSON_GetArraySize(rows), sizeof(expected) / sizeof(expected[0]));
-    cJSON_ArrayForEach(row, rows)
-    {
+    assert_int_equal(cJSON_GetArraySize(rows), COUNT(expected));
+    cJSON_ArrayForEach(row, rows) {
         bool threads = strcmp(expected[i].form, "threads") == 0;
         assert_string_equal(cJSON_GetObjectItem(row, "form")->valuestring, expected[i].form);
         assert_int_equal((int64_t)bench_number(row, "locks"), expected[i].locks);
@@ -104,5 +96,5 @@ int main(void)
         cmocka_unit_test(waiters_without_threads_cost_no_threads),
         cmocka_unit_test(other_modes_do_not_go_with_it),
     };
-    return cmocka_run_group_tests_name("dlock bench --pending", tests, setup_group, teardown_group);
+    return cmocka_run_group_tests_name("dlock bench --pending", tests, setup_group, NULL);
 }

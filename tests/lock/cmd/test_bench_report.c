@@ -27,14 +27,6 @@ static int setup_group(void **state)
     return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
 }
 
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    fx_dir_remove(dir);
-    return 0;
-}
-
 static int run(const char *words)
 {
     char line[2048];
@@ -72,8 +64,9 @@ static double figure(const cJSON *object, const char *name)
 static bool all_worked(const cJSON *json)
 {
     const cJSON *row;
-    cJSON_ArrayForEach(row,
-                       cJSON_GetObjectItem(json, "rows")) if (figure(row, "ops") == 0) return false;
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
+        if (figure(row, "ops") == 0)
+            return false;
     return true;
 }
 
@@ -165,8 +158,7 @@ static void the_table_has_the_figures_of_the_file(void **state)
     int i = 0;
     assert_non_null(strstr(shown, "2 processes x 2 threads on one lock, think 0.25-0.5 ms, hold "
                                   "0.5 ms, 0.2 s each, Redis "));
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         assert_in_range(i, 0, 3);
         table_has_row(row, broken[i]);
         assert_string_equal(cJSON_GetObjectItem(row, "think_ms")->valuestring, "0.25-0.5");
@@ -197,8 +189,7 @@ static void one_alone_follows_nobody(void **state)
     cJSON *json = bench_some("--processes 1 --threads 1 --think-ms 0 --duration-ms 100 --readers 0 "
                              "--kinds string,fair,rw");
     const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
         table_has_row(row, NULL);
         assert_true(figure(row, "fairness") == 1);
         assert_true(figure(cJSON_GetObjectItem(row, "handoff_us"), "samples") == 0);
@@ -316,8 +307,7 @@ static void waiters_of_one_lock_are_measured_once(void **state)
     cJSON *json = bench("--pending 199"), *row;
     int i = 0;
     assert_non_null(strstr(shown, "199 acquisitions of kind fair by one process"));
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "pending"))
-    {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "pending")) {
         assert_in_range(i, 0, 2);
         assert_true(figure(row, "locks") == 1);
         assert_true(figure(row, "waiting") == (i == 1 ? 64 : 199));
@@ -406,5 +396,5 @@ int main(void)
         cmocka_unit_test(a_file_that_takes_nothing_is_an_error),
         cmocka_unit_test(what_can_not_be_measured_is_an_error),
     };
-    return cmocka_run_group_tests_name("dlock bench, report", tests, setup_group, teardown_group);
+    return cmocka_run_group_tests_name("dlock bench, report", tests, setup_group, NULL);
 }

@@ -137,7 +137,7 @@ static void run_exit_codes(void **state)
     ask("SET taken stranger");
     ask("HSET hash stranger 1");
     ask("LPUSH list stranger");
-    for (size_t i = 0; i < sizeof(exit_codes) / sizeof(exit_codes[0]); i++) {
+    for (size_t i = 0; i < COUNT(exit_codes); i++) {
         int code = run(exit_codes[i].words, NULL, 0);
         if (code != exit_codes[i].code)
             fail_msg("dlock %s: exit %d, not %d", exit_codes[i].words, code, exit_codes[i].code);
@@ -166,7 +166,7 @@ static void complaints_name_dlock_and_what_was_wrong(void **state)
         {"bench x", "dlock: bench: what to do with \"x\"?\n"},
         {"dance", "dlock: there is no command \"dance\"\nTry 'dlock --help'.\n"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_process *process = start(cases[i].words);
         assert_int_equal(fx_process_wait(process, SOON_MS), 64);
         const char *said = fx_process_stderr(process);
@@ -181,7 +181,7 @@ static void each_subcommand_has_its_own_help(void **state)
     (void)state;
     static const char *const subcommands[] = {"run",     "semaphore", "elect", "leader", "status",
                                               "release", "latch",     "wait",  "bench"};
-    for (size_t i = 0; i < sizeof(subcommands) / sizeof(subcommands[0]); i++) {
+    for (size_t i = 0; i < COUNT(subcommands); i++) {
         char words[64], usage[64], out[8192];
         snprintf(words, sizeof(words), "%s --help", subcommands[i]);
         snprintf(usage, sizeof(usage), "usage: dlock %s ", subcommands[i]);

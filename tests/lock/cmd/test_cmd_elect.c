@@ -310,7 +310,7 @@ static void exit_codes_are_those_of_the_manual(void **state)
     ask("SET dlock:{writer}:fence %s", "7 r host/1/00000000000000000000000000000000:0*w");
     ask("HSET hash stranger 1");
     ask("SET dlock:{hash}:fence %s", "7 h stranger");
-    for (size_t i = 0; i < sizeof(exit_codes) / sizeof(exit_codes[0]); i++) {
+    for (size_t i = 0; i < COUNT(exit_codes); i++) {
         int code = run(exit_codes[i].words, NULL, 0);
         if (code != exit_codes[i].code)
             fail_msg("dlock %s: exit %d, not %d", exit_codes[i].words, code, exit_codes[i].code);

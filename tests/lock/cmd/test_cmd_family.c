@@ -72,14 +72,6 @@ static int setup_group(void **state)
     return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
 }
 
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    fx_dir_remove(dir);
-    return 0;
-}
-
 static int flush(void **state)
 {
     (void)state;
@@ -163,7 +155,7 @@ static void a_lock_taken_away_ends_the_family(void **state)
 {
     (void)state;
     static const char *const stop[] = {"0", "STOP"};
-    for (size_t i = 0; i < sizeof(stop) / sizeof(stop[0]); i++) {
+    for (size_t i = 0; i < COUNT(stop); i++) {
         char line[64], command[128];
         fx_process *first = start("--lease-ms 3000 n -- sh $FAMILY $FAMILY_FILE");
         assert_true(fx_process_first_line(first, line, sizeof(line), SOON_MS));
@@ -199,7 +191,7 @@ static void children_from_before_are_left_alone(void **state)
 {
     (void)state;
     static const char *const killed[] = {"", "kill -9 $PPID;"};
-    for (size_t i = 0; i < sizeof(killed) / sizeof(killed[0]); i++) {
+    for (size_t i = 0; i < COUNT(killed); i++) {
         char line[1024], path[256], pid[64];
         snprintf(line, sizeof(line),
                  "sleep 60 >/dev/null & echo $!; exec %s run n -- sh -c '"
@@ -361,7 +353,7 @@ static void the_command_reads_from_the_terminal_and_can_be_stopped(void **state)
 
 int main(void)
 {
-    enum { CASES = sizeof(cases) / sizeof(cases[0]), FURTHER = 9 };
+    enum { CASES = COUNT(cases), FURTHER = 9 };
     static int index[CASES];
     struct CMUnitTest tests[CASES + FURTHER] = {
         TEST(a_lock_taken_away_ends_the_family),
@@ -379,5 +371,5 @@ int main(void)
         tests[FURTHER + i] = (struct CMUnitTest){cases[i].name, nobody_runs_beside_the_next_holder,
                                                  flush, NULL, &index[i]};
     }
-    return cmocka_run_group_tests_name("dlock run's family", tests, setup_group, teardown_group);
+    return cmocka_run_group_tests_name("dlock run's family", tests, setup_group, NULL);
 }

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORKERS = 3 };
@@ -76,7 +75,7 @@ static void they_say_what_came_of_it(void **state)
         {"latch left taken", 64, "",
          "dlock: taken is no latch: something else stands there, such as a lock\n"},
     };
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+    for (size_t i = 0; i < COUNT(steps); i++) {
         char out[512], err[512];
         int code = run_to_end(steps[i].words, out, err);
         if (code != steps[i].code || strcmp(out, steps[i].out) != 0 ||
@@ -122,7 +121,7 @@ static void wrong_words_are_refused(void **state)
         {"wait -n --wait 1 l", "only one of --wait, --wait-ms and --nonblock may be given, once"},
         {"wait --redis '' l", "--redis is empty"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[512];
         int code = run_to_end(cases[i].words, NULL, err);
         if (code != 64 || !strstr(err, cases[i].says))

@@ -251,7 +251,7 @@ static const struct {
 static void wrong_words_are_told(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         char says[256];
         fx_process *process = start(wrong[i].words);
         int code = fx_process_wait(process, SOON_MS);
@@ -282,7 +282,7 @@ static const struct {
 static void words_come_in_any_order_that_is_clear(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+    for (size_t i = 0; i < COUNT(right); i++) {
         int code = run(right[i].words, NULL, 0);
         if (code != right[i].code)
             fail_msg("dlock %s: exit %d, not %d", right[i].words, code, right[i].code);
@@ -343,7 +343,7 @@ static void status_shows_all_who_share(void **state)
     ask("PEXPIRE open 600000");
     ask("LPUSH list x");
     ask("SET string stranger");
-    for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+    for (size_t i = 0; i < COUNT(shared); i++) {
         char words[64], out[4096];
         bool held = shared[i].holders > 0 || strcmp(shared[i].name, "closed") == 0 ||
                     strcmp(shared[i].name, "none") == 0;
@@ -381,7 +381,7 @@ static void status_shows_no_control_characters(void **state)
     share("readers", UGLY "/7/0123456789abcdef0123456789abcdef:1");
     share("permits", UGLY "*3");
     ask("SET dlock:{permits}:permits 5");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         char words[64], out[4096];
         snprintf(words, sizeof(words), "status %s", names[i]);
         assert_int_equal(run(words, out, sizeof(out)), 0);

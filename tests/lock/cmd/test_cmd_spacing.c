@@ -7,7 +7,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HOSTS 5
@@ -328,7 +327,7 @@ static void a_lost_question_or_answer_is_asked_again(void **state)
     static const char *const orders[] = {"drop request 1 match script PXAT",
                                          "drop reply 1 match script PXAT"};
     fx_only_single("a proxy stands before it");
-    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+    for (size_t i = 0; i < COUNT(orders); i++) {
         char said[512];
         ask("FLUSHALL");
         assert_int_equal(
@@ -532,7 +531,7 @@ static void times_and_combinations(void **state)
         {"semaphore --at-least 5s 2 n -- true", 64, "unrecognized option '--at-least'"},
         {"semaphore --once-per 5s 2 n -- true", 64, "unrecognized option '--once-per'"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char said[512];
         int code = finish(start(cases[i].words), said, sizeof(said));
         if (code != cases[i].code || !strstr(said, cases[i].says))

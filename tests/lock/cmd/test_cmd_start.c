@@ -37,13 +37,6 @@ static int setup_group(void **state)
     return setenv("DLOCK_REDIS", fx_redis_url(redis), 1);
 }
 
-static int teardown_group(void **state)
-{
-    (void)state;
-    fx_redis_stop(redis);
-    return 0;
-}
-
 static int flush(void **state)
 {
     (void)state;
@@ -63,7 +56,7 @@ static void the_command_runs_whatever_was_inherited(void **state)
         "exec $DLOCK run n -- sh -c 'cd /proc/self/fd && ls 0 1 2 && exit 7' <&- >&- 2>&-",
         "exec env --ignore-signal=CHLD $DLOCK run n -- sh -c 'exit 7'",
     };
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         char out[16];
         int code = end_of(start(lines[i]), out, sizeof(out));
         if (code != 7)
@@ -78,7 +71,7 @@ static void too_few_descriptors_are_said_at_once(void **state)
     (void)state;
     static const char *const commands[] = {"run", "elect", "semaphore 2"};
     fx_only_single("several servers take more");
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < COUNT(commands); i++) {
         int code = 71;
         for (int limit = 5; limit <= 40; limit += limit < 14 ? 1 : 26) {
             char line[256];
@@ -239,5 +232,5 @@ int main(void)
         TEST(a_refusal_of_redis_is_not_waited_out),
         TEST(a_signal_ends_the_wait_for_a_silent_redis),
     };
-    return cmocka_run_group_tests_name("dlock run's start", tests, setup_group, teardown_group);
+    return cmocka_run_group_tests_name("dlock run's start", tests, setup_group, NULL);
 }

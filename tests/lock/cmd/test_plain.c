@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The command's parts are no library: their tests take them in whole. */
 #include "lock/cmd/json.c"  // NOLINT(bugprone-suspicious-include)
@@ -39,7 +38,7 @@ static void every_character_is_told_from_what_is_none(void **state)
     static const char tails[][3] = {"\x80\x80", "\xBF\xBF", "\x7F\x80", "\x80\xC0", "\xC0\x80", ""};
     for (unsigned lead = 1; lead < 256; lead++)
         for (unsigned second = 0; second < 256; second++)
-            for (size_t t = 0; t < sizeof(tails) / sizeof(tails[0]); t++) {
+            for (size_t t = 0; t < COUNT(tails); t++) {
                 const char text[] = {(char)lead, (char)second, tails[t][0], tails[t][1], 0};
                 size_t expected = shown_len((const unsigned char *)text);
                 if (plain_len(text) != expected)
@@ -62,7 +61,7 @@ static void all_else_is_escaped_for_people(void **state)
          "\\xc2\\x9b31m"},
         {"\xFF\xE2\x82", "\\xff\\xe2\\x82"},
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         char *plain = plain_text(texts[i][0]), *written = NULL;
         size_t len;
         FILE *file = open_memstream(&written, &len);
@@ -89,7 +88,7 @@ static void all_else_is_escaped_in_json(void **state)
         {"\xC2!\xFF\xC0\x80", "\"\\ufffd!\\ufffd\\ufffd\\ufffd\"\n"},
         {"\xE2\x82!", "\"\\ufffd\\ufffd!\"\n"},
     };
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         char *written = NULL;
         size_t len;
         json_writer json = {.file = open_memstream(&written, &len)};

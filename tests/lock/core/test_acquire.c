@@ -77,7 +77,7 @@ static void without_an_answer_it_is_asked_again_after_5_10_20_ms(void **state)
     dlock_client *client = client_that_seldom_rechecks(r);
     told.status = DLOCK_UNAVAILABLE;
     told.cancel = NULL;
-    for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+    for (size_t i = 0; i < COUNT(waits_ms); i++) {
         int most = 0;
         for (int n = 0; n < TRIES && most < QUESTIONS; n++) {
             assert_int_equal(wait_for(client, (dlock_options){0}, waits_ms[i]), DLOCK_UNAVAILABLE);
@@ -118,7 +118,7 @@ static void a_lease_that_ends_is_not_slept_over(void **state)
     dlock_client *client = client_that_seldom_rechecks(r);
     fx_redis_do(r->server, "SET asked stranger");
     told.status = DLOCK_OK;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         told.retry_ms = cases[i].retry_ms;
         told.cancel = cases[i].again ? dlock_cancel_new() : NULL;
         dlock_status status = wait_for(client, cases[i].options, cases[i].again ? SOON_MS : 200);

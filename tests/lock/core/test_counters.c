@@ -78,7 +78,7 @@ static counted count_now(dlock_lock *lock)
 static void counts(dlock_lock *lock, counted *before, const char *moved)
 {
     counted now = count_now(lock);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+    for (size_t i = 0; i < COUNT(fields); i++) {
         int64_t client = field_of(&now.client, i) - field_of(&before->client, i);
         int64_t one = field_of(&now.lock, i) - field_of(&before->lock, i);
         int64_t said = said_of(moved, fields[i].name);

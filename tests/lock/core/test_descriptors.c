@@ -34,7 +34,7 @@ static void servers_can_be_looked_for(void **state)
     static const char *const urls[] = {"redis+cluster://127.0.0.1:%d",
                                        "redis+sentinel://127.0.0.1:%d/mymaster"};
     close(0);
-    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+    for (size_t i = 0; i < COUNT(urls); i++) {
         char url[64];
         snprintf(url, sizeof(url), urls[i], fx_free_port());
         dlock_redis *redis = rig_redis(url);

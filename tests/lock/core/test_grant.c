@@ -33,7 +33,7 @@ static void what_has_lapsed_has_nothing_left(void **state)
     (void)state;
     const dlock_time never = {INT64_MAX};
     static const int64_t ago_ms[] = {LONG_MS - LONG_MS / 100 - 2, LONG_MS, 2 * LONG_MS};
-    for (size_t i = 0; i < sizeof(ago_ms) / sizeof(ago_ms[0]); i++) {
+    for (size_t i = 0; i < COUNT(ago_ms); i++) {
         grant g = confirmed(ago_ms[i], LONG_MS, never);
         assert_false(dlock_grant_alive(&g));
         assert_int_equal(dlock_grant_left_ms(&g), 0);

@@ -4,8 +4,6 @@
  */
 #include "tests/lock/rig.h"
 
-#include <pthread.h>
-
 enum { SOON_MS = 20000, WARM_UPS = 10, TIMES = 150, SPARE_BYTES = 16 * 1024 };
 
 static const struct {
@@ -16,7 +14,7 @@ static const struct {
     {"{m}fair", {.kind = DLOCK_FAIR}},     {"{m}cohort", {.kind = DLOCK_FAIR, .cohort_max = 4}},
     {"{m}write", {.kind = DLOCK_WRITE}},
 };
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 /* A client's subscriber has its connection, one, while and shortly after somebody waits. */
 static void assert_descriptors(int before)

@@ -88,14 +88,6 @@ static int begin(void **state)
     return can_compile ? code : 0;
 }
 
-static int end(void **state)
-{
-    (void)state;
-    fx_redis_stop(server);
-    fx_dir_remove(dir);
-    return 0;
-}
-
 #define WITH(function, word)                                                                       \
     {                                                                                              \
         .name = #word, .test_func = (function), .initial_state = (void *)(uintptr_t) #word         \
@@ -126,5 +118,5 @@ int main(void)
         WITH(cpp_case, a_child_holds_nothing),
         cmocka_unit_test(the_example_sells_what_there_is),
     };
-    return cmocka_run_group_tests_name("cxx", tests, begin, end);
+    return cmocka_run_group_tests_name("cxx", tests, begin, NULL);
 }

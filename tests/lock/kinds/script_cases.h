@@ -71,7 +71,7 @@ static inline void sc_expand(const char *word, int64_t now_us, char ret[WORD_LEN
     } keys[] = {{"L", "{s}"},         {"F", "{s}:fence"}, {"Q", "{s}:queue"},  {"B", "{s}:beats"},
                 {"P", "{s}:permits"}, {"L2", "{s}2"},     {"F2", "{s}2:fence"}};
     snprintf(ret, WORD_LEN, "%s", word);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < COUNT(keys); i++)
         if (strcmp(word, keys[i].word) == 0)
             snprintf(ret, WORD_LEN, "%s", keys[i].key);
     if (strncmp(word, "W:", 2) == 0)
@@ -241,7 +241,7 @@ static inline void sc_try_all(fx_redis *server, const script_table *t)
 }
 
 #define TABLE(title, text, key_words, rows)                                                        \
-    ((script_table){title, text, key_words, rows, sizeof(rows) / sizeof((rows)[0])})
+    ((script_table){title, text, key_words, rows, COUNT(rows)})
 
 static fx_redis *server;
 

@@ -355,7 +355,7 @@ static void a_hash_that_is_freed_is_published(void **state)
     redisSetTimeout(listener, (struct timeval){.tv_sec = 20});
     freeReplyObject(redisCommand(listener, "SUBSCRIBE {s}:wake:c"));
     freeReplyObject(redisCommand(listener, "SSUBSCRIBE {s}:wake:c"));
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         fx_redis_do(server, "FLUSHALL");
         sc_prepare(server, "HSET L p:1 1; SET F %77,h,p:1", 0);
         sc_run(server, &cases[i].table, cases[i].argv, 0, line);

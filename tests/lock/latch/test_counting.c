@@ -164,7 +164,7 @@ static void what_is_no_latch_is_left_alone(void **state)
                                         "HSET strange left 2x round 5 first 5 life 5"};
     dlock_latch *latch = latch_of(r->client, "strange");
     int64_t left = 7;
-    for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+    for (size_t i = 0; i < COUNT(given); i++) {
         fx_redis_do(r->server, "DEL strange");
         fx_redis_do(r->server, given[i]);
         redisReply *before = fx_redis_reply(r->server, "DUMP strange");
@@ -207,7 +207,7 @@ static void bad_arguments_are_refused(void **state)
     dlock_latch *none = NULL;
     memset(long_name, 'n', NAME_TOO_LONG);
     long_name[NAME_TOO_LONG] = '\0';
-    for (size_t i = 0; i <= sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i <= COUNT(names); i++) {
         err[0] = '\0';
         assert_int_equal(
             dlock_latch_new(r->client, i < 4 ? names[i] : long_name, &none, err, sizeof(err)),

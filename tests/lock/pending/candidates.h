@@ -80,8 +80,7 @@ static inline dlock_status write_fence(dlock_hold *hold, dlock_guard *guard, con
     dlock_status status =
         dlock_guard_call(hold, guard, 1, &args, false, dlock_in_ms(SOON_MS), &reply);
     dlock_args_free(&args);
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lock/redis/thread.h"
 #include "tests/lock/pending/pending.h"
 
 enum { MOST = 32, MANY = MOST + 8 };
@@ -122,7 +121,7 @@ static void tell_their_status_by_a_descriptor(void **state)
         {DLOCK_FORKED, DLOCK_INVALID},
     };
     rig *r = *state;
-    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+    for (size_t i = 0; i < COUNT(told); i++) {
         job j = {.says = told[i][0]};
         dlock_hold *none;
         start_job(&j, r->client);

@@ -2,7 +2,6 @@
 #include "tests/lock/pending/candidates.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #define NAME    "{kills}"
 #define WRITES  "{kills}:writes"

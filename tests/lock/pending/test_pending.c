@@ -18,7 +18,7 @@ static const struct {
     {"write, polling", {.kind = DLOCK_WRITE, .poll_ms = 20}},
     {"semaphore", {.kind = DLOCK_SEMAPHORE, .permits = 1}},
 };
-#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define KINDS (COUNT(kinds))
 
 static const char *name_of(size_t k, const char *test)
 {

@@ -7,7 +7,7 @@ enum { LEASE_MS = 6000, SOON_MS = 60000 };
 
 static const dlock_kind kinds[] = {DLOCK_STRING, DLOCK_HASH,  DLOCK_FAIR,
                                    DLOCK_READ,   DLOCK_WRITE, DLOCK_SEMAPHORE};
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+enum { KINDS = COUNT(kinds) };
 
 static dlock_lock *lock_of(dlock_client *client, const char *name, dlock_kind kind)
 {

@@ -1,7 +1,6 @@
 /* Threads and pending acquisitions of two clients fight over one lock, and some give up. */
 #include <pthread.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include "tests/lock/pending/pending.h"
 

@@ -243,8 +243,7 @@ static inline int asked_server(dlock_redis *redis, int ms)
     dlock_args_text(&args, "who");
     if (dlock_redis_command(redis, "who", &args, dlock_in_ms(ms), &reply) == DLOCK_REDIS_OK)
         server = reply->type == REDIS_REPLY_STRING ? (int)strtol(reply->str, NULL, 10) : -1;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     dlock_args_free(&args);
     return server;
 }

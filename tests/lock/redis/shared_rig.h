@@ -63,8 +63,7 @@ static inline dlock_redis_outcome call_add(dlock_redis *redis, const char *word,
     dlock_redis_outcome outcome = dlock_redis_eval(redis, &add, 1, &args, dlock_in_ms(ms), &reply);
     if (outcome == DLOCK_REDIS_OK)
         *wrong = *wrong || reply->type != REDIS_REPLY_STRING || strcmp(reply->str, word) != 0;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     dlock_args_free(&args);
     return outcome;
 }

@@ -291,7 +291,7 @@ static void an_answer_of_a_wrong_form_ends_what_is_pooled(void **state)
                  {"ECHO text", "a text"},
                  {"CLIENT ID", "an integer"},
                  {"PING", "a status"}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         char expected[96];
         dlock_redis_conn *lent;
         assert_int_equal(dlock_pool_borrow(redis, 0, dlock_in_ms(SOON_MS), &lent), DLOCK_REDIS_OK);

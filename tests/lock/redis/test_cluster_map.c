@@ -227,7 +227,7 @@ static void what_is_told_of_slots_counts_as_far_as_it_can_be(void **state)
         {ALL "$3\r\nabc\r\n", 0},
         {"*0\r\n", 0},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char url[64];
         atomic_store(&nodes[0].ranges, cases[i].ranges);
         atomic_store(&nodes[0].questions, 0);

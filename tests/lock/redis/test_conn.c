@@ -5,8 +5,6 @@
 #include "lock/redis/conn.h"
 #include "lock/redis/pool.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { SOON_MS = 20000 };
 
 /* The first word, if it is one in capitals; of a script's refusal what it stands for. */

@@ -103,7 +103,7 @@ static void a_failed_connect_leaves_nothing_open(void **state)
     snprintf(cases[2].url, sizeof(cases[2].url), "redis://127.0.0.1:%d", port);
     snprintf(cases[3].url, sizeof(cases[3].url), "redis://127.0.0.1:%d", fx_free_port());
     snprintf(cases[4].url, sizeof(cases[4].url), "%s", deaf_url);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char error[ERROR_LEN];
         dlock_redis_conn *conn;
         dlock_redis *redis = open_at(cases[i].url, cases[i].admitted);
@@ -144,7 +144,7 @@ static void pauses_double_up_to_a_limit(void **state)
     dlock_redis_conn *conn;
     snprintf(url, sizeof(url), "redis://sometimes:open@127.0.0.1:%d", fx_redis_port(server));
     dlock_redis *redis = open_at(url, true);
-    for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++)
+    for (size_t i = 0; i < COUNT(pauses_ms); i++)
         fails_with_pause(redis, pauses_ms[i]);
     fx_redis_do(server, "ACL SETUSER sometimes on >open +@all");
     assert_int_equal(knock(redis, &conn), DLOCK_REDIS_OK);

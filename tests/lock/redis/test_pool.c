@@ -133,7 +133,7 @@ static void a_pool_has_so_many_connections(void **state)
     static const struct {
         int pool_max, most;
     } table[] = {{1, 1}, {2, 2}, {DLOCK_POOL_MAX, DLOCK_POOL_MAX}, {0, DLOCK_POOL_MAX}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         dlock_redis_conn *lent[DLOCK_POOL_MAX], *again;
         dlock_redis *redis = open_pool(table[i].pool_max);
         for (int n = 0; n < table[i].most; n++)
@@ -165,7 +165,7 @@ static void other_limits_are_refused(void **state)
         int64_t connect_ms;
         int rc;
     } table[] = {{-1, 0, -1}, {DLOCK_POOL_MAX + 1, 0, -1}, {0, -1, -1}, {DLOCK_POOL_MAX, 1, 0}};
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT(table); i++) {
         char err[256] = "";
         dlock_redis *redis = NULL;
         dlock_redis_options options = {.url = fx_redis_url(servers[0]),
@@ -380,7 +380,7 @@ static void there_are_no_servers_beyond_the_numbers(void **state)
     (void)state;
     static const int numbers[] = {-1, -1000000, DLOCK_SERVERS_MAX, 1000000};
     dlock_redis *redis = open_pools();
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         dlock_redis_conn *conn;
         assert_int_equal(dlock_redis_dial_server(redis, numbers[i], dlock_in_ms(SOON_MS), &conn),
                          DLOCK_REDIS_NOT_SENT);

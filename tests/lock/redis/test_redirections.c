@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lock/redis/cluster.h"

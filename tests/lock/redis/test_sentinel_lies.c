@@ -57,7 +57,7 @@ static void without_a_master_the_reason_is_told(void **state)
         {1, "127.0.0.1:1, which the sentinels name as master: can not connect to Redis: "},
         {port_of(2), "which the sentinels name as master, is none"},
     };
-    for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+    for (size_t k = 0; k < COUNT(table); k++) {
         for (int i = 0; i < 3; i++)
             tell(i, (story){.port = table[k].port, .epoch = 4});
         dlock_redis *redis = open_first(3);
@@ -155,7 +155,7 @@ static void nonsense_is_no_answer(void **state)
         "HTTP/1.1 400 Bad Request\r\n\r\n",
         "$99999999999\r\n",
     };
-    for (size_t i = 0; i < sizeof(raws) / sizeof(raws[0]); i++) {
+    for (size_t i = 0; i < COUNT(raws); i++) {
         for (int k = 0; k < 3; k++)
             tell(k, (story){.raw = raws[i]});
         dlock_redis *redis = open_first(3);

@@ -100,7 +100,7 @@ static bool have_told(void *arg)
 static void replicas_are_counted(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(tellings) / sizeof(tellings[0]); i++) {
+    for (size_t i = 0; i < COUNT(tellings); i++) {
         for (int k = 0; k < 3; k++)
             tell(k, (story){.port = port_of(tellings[i].says[k].server),
                             .flags = tellings[i].says[k].flags,

@@ -28,7 +28,7 @@ static void faults_leave_every_definite_answer_right(void **state)
         {"drop reply 5%", "dropped"},  {"drop request 5%", "dropped"}, {"reset after 5%", "resets"},
         {"reset before 5%", "resets"}, {"truncate 2 5%", "truncated"},
     };
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+    for (size_t i = 0; i < COUNT(faults); i++) {
         int counts[DLOCK_REDIS_UNKNOWN + 1];
         fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
         dlock_redis *redis = rig_redis(fx_proxy_url(proxy));

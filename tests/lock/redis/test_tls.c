@@ -108,7 +108,7 @@ static void a_certificate_is_taken_or_refused_with_the_reason(void **state)
         {"good", "localhost", NULL},
     };
     need_tls();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         present(cases[i].certificate);
         const char *error = try_ping(cases[i].host, tls.port);
         if (cases[i].says ? !strstr(error, cases[i].says) : *error != '\0')
@@ -329,7 +329,7 @@ static void locks_are_waited_for_through_it(void **state)
     enum { CLIENTS = 2, THREADS = 2 };
     need_tls();
     dlock_redis *redis = open_at("", "localhost", tls.port);
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    for (size_t k = 0; k < COUNT(kinds); k++) {
         dlock_client *clients[CLIENTS];
         dlock_lock *locks[CLIENTS];
         pthread_t threads[CLIENTS * THREADS];

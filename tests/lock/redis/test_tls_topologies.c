@@ -29,7 +29,7 @@ static void tls_args(const char *ret[ARGS_MAX], const char *port, const char *ce
     const char *const args[] = {"--tls-port",         port, "--tls-cert-file",    cert,
                                 "--tls-key-file",     key,  "--tls-ca-cert-file", ca,
                                 "--tls-auth-clients", "no", "--tls-replication",  "yes"};
-    size_t n = sizeof(args) / sizeof(args[0]);
+    size_t n = COUNT(args);
     memcpy(ret, args, sizeof(args));
     while (*more)
         ret[n++] = *more++;

@@ -241,8 +241,7 @@ static void *write_and_wait(void *arg)
     g->status =
         dlock_guard_call_wait(g->hold, g->guard, 1, &args, true, 1, dlock_in_ms(LONG_MS), &reply);
     atomic_store(&g->done, true);
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     dlock_args_free(&args);
     return NULL;
 }

@@ -14,7 +14,6 @@
  */
 #include "tests/support/fixture.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static const struct {
     {"downgrade", FENCE_LUA QUEUE_LUA SHARES_LUA RW_DOWNGRADE_LUA},
     {"set", FENCE_LUA QUEUE_LUA SHARES_LUA SEMAPHORE_SET_LUA},
 };
-#define SCRIPTS (sizeof(scripts) / sizeof(scripts[0]))
+#define SCRIPTS (COUNT(scripts))
 
 /* Leases of 600 ms and claim windows of 300; so a process that gave no sign of life for 600 ms is
  * suspect, and after a long time taken for dead. */
@@ -119,7 +118,7 @@ static const small_world worlds[] = {
      1500,
      {"several hold", "handed on", "queued again", "lowered below what is taken", "passed over"}},
 };
-#define WORLDS (sizeof(worlds) / sizeof(worlds[0]))
+#define WORLDS (COUNT(worlds))
 
 /* A state, and the step by which it was first reached. */
 typedef struct place {
@@ -475,7 +474,7 @@ static const small_world *world_called(const char *name)
 
 static void a_defect_is_noticed(void **state)
 {
-    for (size_t i = 0; i < sizeof(defects) / sizeof(defects[0]); i++) {
+    for (size_t i = 0; i < COUNT(defects); i++) {
         walk w;
         begin(&w, world_called(defects[i].world), *state,
               replace(compose(), defects[i].plant, defects[i].with));

@@ -11,8 +11,6 @@
 #include "server/base/json.h"
 #include "server/sale/sale_request.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static char name[5];
 static int64_t number, other;
 

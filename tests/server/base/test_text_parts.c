@@ -39,7 +39,7 @@ static void numbers_are_written_in_all_their_digits(void **state)
     (void)state;
     static const int64_t numbers[] = {0,   1,   9,    10,        -1,        -9,
                                       -10, 100, -101, INT64_MAX, INT64_MIN, INT64_MIN + 1};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         char expected[32];
         fs_text text;
         text_init(&text);
@@ -79,7 +79,7 @@ static void decimals_are_read_strictly(void **state)
         {"999999999999999999", 999999999999999999},
         {"1000000000000000000", -1},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         int64_t value = -7;
         bool good = decimal_read(cases[i].text, strlen(cases[i].text), &value);
         if (good != (cases[i].value >= 0) || value != (good ? cases[i].value : -7))
@@ -156,7 +156,7 @@ static void a_decoded_text_has_its_room(void **state)
         {"ab%63", "abc", "abc"},
         {"%414", "A4", "A4"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         for (int plus = 0; plus < 2; plus++) {
             char ret[4] = "";
             const char *expected = plus ? cases[i].plus : cases[i].blank;

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/server/dashboard/look.h"
@@ -50,7 +49,8 @@ static void check_outcomes(const cJSON *outcomes)
 {
     assert_true(cJSON_GetArraySize(outcomes) >= 10);
     const cJSON *each;
-    cJSON_ArrayForEach(each, outcomes) assert_true(cJSON_IsNumber(each));
+    cJSON_ArrayForEach(each, outcomes)
+        assert_true(cJSON_IsNumber(each));
 }
 
 static void check_instance(const cJSON *one)
@@ -71,8 +71,9 @@ static void check_minute(const cJSON *all)
     for (int r = 0; r < 5; r++) {
         const cJSON *step, *row = member(all, rows[r]);
         assert_int_equal(cJSON_GetArraySize(row), 60);
-        cJSON_ArrayForEach(step, row) if (!cJSON_IsNumber(step) && !(r >= 3 && cJSON_IsNull(step)))
-            fail_msg("%s: no number", rows[r]);
+        cJSON_ArrayForEach(step, row)
+            if (!cJSON_IsNumber(step) && !(r >= 3 && cJSON_IsNull(step)))
+                fail_msg("%s: no number", rows[r]);
     }
 }
 
@@ -92,12 +93,14 @@ static void check_shape(const cJSON *document)
     cJSON_ArrayForEach(each, member(document, "locks"))
         CHECK(each, "a lock", NAMES("segment", "held", "instance", "fence", "ttl_ms", "waiting"),
               NUMBER, FLAG, TEXT, NUMBER, NUMBER, NUMBER);
-    cJSON_ArrayForEach(each, member(document, "instances")) check_instance(each);
+    cJSON_ArrayForEach(each, member(document, "instances"))
+        check_instance(each);
     check_outcomes(member(document, "outcomes"));
     check_minute(member(document, "minute"));
-    cJSON_ArrayForEach(each, member(document, "latest")) CHECK(
-        each, "an order", NAMES("order", "quantity", "remaining", "fence", "instance", "state"),
-        TEXT, NUMBER, NUMBER, NUMBER, TEXT, TEXT);
+    cJSON_ArrayForEach(each, member(document, "latest"))
+        CHECK(each, "an order",
+              NAMES("order", "quantity", "remaining", "fence", "instance", "state"), TEXT, NUMBER,
+              NUMBER, NUMBER, TEXT, TEXT);
 }
 
 /* ---- what it says ---------------------------------------------------------------------------- */
@@ -112,8 +115,8 @@ static double sum_of(const cJSON *document, const char *row)
 {
     double sum = 0;
     const cJSON *step;
-    cJSON_ArrayForEach(step, member(member(document, "minute"), row)) sum +=
-        cJSON_IsNumber(step) ? cJSON_GetNumberValue(step) : 0;
+    cJSON_ArrayForEach(step, member(member(document, "minute"), row))
+        sum += cJSON_IsNumber(step) ? cJSON_GetNumberValue(step) : 0;
     return sum;
 }
 
@@ -367,8 +370,9 @@ static bool one_holds(const cJSON *document, const void *arg)
     seen->fence = fx_json_number(lock, "fence");
     assert_true(fx_json_number(lock, "ttl_ms") > 0);
     const cJSON *one;
-    cJSON_ArrayForEach(one, member(document, "instances")) assert_int_equal(
-        cJSON_IsTrue(member(one, "holds")), strcmp(fx_json_text(one, "name"), seen->instance) == 0);
+    cJSON_ArrayForEach(one, member(document, "instances"))
+        assert_int_equal(cJSON_IsTrue(member(one, "holds")),
+                         strcmp(fx_json_text(one, "name"), seen->instance) == 0);
     return true;
 }
 

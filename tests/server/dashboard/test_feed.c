@@ -3,7 +3,6 @@
  * questions, in its metrics, and in every instance's live document. The questions are made by this
  * program, which is an instance of its own for that.
  */
-#include <stdlib.h>
 
 #include "server/dashboard/dashboard.h"
 #include "server/sale/feed_seen.h"

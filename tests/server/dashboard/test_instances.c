@@ -40,8 +40,7 @@ static void all_are_known_to_each_by_name(void **state)
         cJSON *document = look(fx.server[at], "P0001");
         const cJSON *one, *before = NULL;
         assert_int_equal(cJSON_GetArraySize(member(document, "instances")), FX_INSTANCES);
-        cJSON_ArrayForEach(one, member(document, "instances"))
-        {
+        cJSON_ArrayForEach(one, member(document, "instances")) {
             if (before)
                 assert_true(strcmp(fx_json_text(before, "name"), fx_json_text(one, "name")) < 0);
             assert_in_range(fx_json_number(one, "seen_ms"), 0, 60000);

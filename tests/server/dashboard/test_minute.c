@@ -1,6 +1,4 @@
 /* test_minute.c - the last minute, made of the differences between records; and their buckets. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/dashboard/minute.h"

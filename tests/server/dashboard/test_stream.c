@@ -3,7 +3,6 @@
  * needs no thread of the instance; and how it ends.
  */
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

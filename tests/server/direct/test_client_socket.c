@@ -105,7 +105,7 @@ static void a_client_has_an_address_in_numbers(void **state)
     } hosts[] = {{"127.0.0.1", AF_INET},    {"::1", AF_INET6},        {"::ffff:1.2.3.4", AF_INET6},
                  {"fe80::1%lo", AF_INET6},  {"localhost", AF_UNSPEC}, {"", AF_UNSPEC},
                  {"1.2.3.4:80", AF_UNSPEC}, {"[::1]", AF_UNSPEC}};
-    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+    for (size_t i = 0; i < COUNT(hosts); i++) {
         client_sought sought;
         bool known = client_sought_init(&sought, hosts[i].host, 7000);
         if (known != (hosts[i].family != AF_UNSPEC) ||

@@ -40,7 +40,7 @@ static void from_the_second_request_on_the_leader_answers(void **state)
         const char *strategy;
         int direct; /* of ten buys on one connection */
     } rows[] = {{"combined", 9}, {"batched", 9}, {"sharded", 9}, {"atomic", 0}, {"fenced", 0}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         wire w;
         fx_sell("'stock':1000,'strategy':'%s','hold_ms':1", rows[i].strategy);
         long wanted = told_directly(fx.server[0]) + rows[i].direct;
@@ -94,7 +94,7 @@ static void requests_sent_at_once_are_answered_in_their_order(void **state)
     static const int counts[] = {3, 10, PIPELINED};
     fx_sell("'stock':1000,'strategy':'combined','hold_ms':1");
     long wanted = told_directly(fx.server[0]);
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+    for (size_t i = 0; i < COUNT(counts); i++) {
         char bytes[PIPELINED * 160], request[32];
         size_t len = 0;
         wire w;
@@ -174,7 +174,7 @@ static const struct {
      "HTTP/1.1 201 ", "Connection: close", false},
 };
 
-enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+enum { SHAPES = COUNT(shapes) };
 
 static void assert_answered(wire *w, int i)
 {

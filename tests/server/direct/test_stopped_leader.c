@@ -87,7 +87,7 @@ static bool is_open(const wire *w)
 
 static const char *const batching[] = {"combined", "batched", "sharded"};
 
-enum { BATCHING = sizeof(batching) / sizeof(batching[0]) };
+enum { BATCHING = COUNT(batching) };
 
 /* ---- the deadline ---------------------------------------------------------------------------- */
 

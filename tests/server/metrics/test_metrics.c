@@ -22,7 +22,7 @@ static void metrics_are_as_prometheus_wants_them(void **state)
         "flashsale_lock_acquired_total ",
     };
     const char *metrics = fx_expect(fx.server[0], 200, "GET /metrics");
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+    for (size_t i = 0; i < COUNT(lines); i++)
         assert_non_null(strstr(metrics, lines[i]));
 
     if (fx_shell("command -v promtool >/dev/null", "", 5000) != 0)
@@ -135,7 +135,7 @@ static void what_was_answered_is_counted(void **state)
     ask_for_all_that_is_counted(server);
     int busy = ask_in_a_hurry(server);
     const char *metrics = fx_expect(server, 200, "GET /metrics");
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         double is = labelled(metrics, numbers[i].name, numbers[i].label, numbers[i].value);
         if (is != numbers[i].expected)
             fail_msg("%s %s: %g", numbers[i].name, numbers[i].value, is);

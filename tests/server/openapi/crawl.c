@@ -20,7 +20,7 @@ static const char *pick(const char *const *words, size_t count)
 {
     return words[next_random() % count];
 }
-#define PICK(words) pick(words, sizeof(words) / sizeof((words)[0]))
+#define PICK(words) pick(words, COUNT(words))
 
 static const char *const methods[] = {"GET",    "GET",   "GET",     "POST",     "POST", "HEAD",
                                       "DELETE", "PATCH", "OPTIONS", "PROPFIND", "PUT"};

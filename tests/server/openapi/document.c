@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/server/openapi/schema.h"
 
@@ -47,8 +46,7 @@ static const cJSON *find_path(const char *target)
 {
     const cJSON *each, *found = NULL;
     size_t len = strcspn(target, "?");
-    cJSON_ArrayForEach(each, get(document, "paths"))
-    {
+    cJSON_ArrayForEach(each, get(document, "paths")) {
         if (matches(each->string, target, len) &&
             (!found || strlen(each->string) > strlen(found->string)))
             found = each;
@@ -109,9 +107,7 @@ static void read_operation(const cJSON *path, const cJSON *operation, document_o
     snprintf(ret->target, sizeof(ret->target), "%s", path->string);
     ret->json = operation;
     cJSON_ArrayForEach(each, get(operation, "parameters"))
-    {
         put_example(ret, each);
-    }
 }
 
 const document_operation *document_operations(void)
@@ -119,10 +115,8 @@ const document_operation *document_operations(void)
     static document_operation all[OPERATIONS_MAX + 1];
     int count = 0;
     const cJSON *path, *operation;
-    cJSON_ArrayForEach(path, get(document, "paths"))
-    {
-        cJSON_ArrayForEach(operation, path)
-        {
+    cJSON_ArrayForEach(path, get(document, "paths")) {
+        cJSON_ArrayForEach(operation, path) {
             assert_true(count < OPERATIONS_MAX);
             if (strcmp(operation->string, "head") != 0)
                 read_operation(path, operation, &all[count++]);
@@ -141,8 +135,7 @@ static void add_name(cJSON *list, const char *name)
 static void add_names(cJSON *list, const document_operation *operation)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, get(operation->json, "parameters"))
-    {
+    cJSON_ArrayForEach(each, get(operation->json, "parameters")) {
         const cJSON *parameter = schema_follow(document, each);
         if (strcmp(get(parameter, "in")->valuestring, "query") == 0)
             add_name(list, get(parameter, "name")->valuestring);
@@ -150,9 +143,7 @@ static void add_names(cJSON *list, const document_operation *operation)
     const cJSON *content = get(get(operation->json, "requestBody"), "content");
     const cJSON *schema = get(get(content, "application/json"), "schema");
     cJSON_ArrayForEach(each, get(schema_follow(document, schema), "properties"))
-    {
         add_name(list, each->string);
-    }
 }
 
 bool document_takes(const document_operation *operation, const char *name)
@@ -195,8 +186,7 @@ void document_add_shape(char key[DOCUMENT_KEY_MAX], int status, const cJSON *sch
     snprintf(key + len, DOCUMENT_KEY_MAX - len, " %d", status);
     if (!code)
         return;
-    cJSON_ArrayForEach(each, get(schema, "oneOf"))
-    {
+    cJSON_ArrayForEach(each, get(schema, "oneOf")) {
         if (schema_accepts(document, each, body, err, sizeof(err)))
             shape = each;
     }
@@ -208,8 +198,7 @@ static void add_codes(cJSON *list, const char *name, const cJSON *schema)
 {
     const cJSON *each, *code = get(get(schema, "properties"), "code");
     char key[DOCUMENT_KEY_MAX];
-    cJSON_ArrayForEach(each, get(code, "enum"))
-    {
+    cJSON_ArrayForEach(each, get(code, "enum")) {
         snprintf(key, sizeof(key), "%s", name);
         add_words(key, name_of(schema), each->valuestring);
         cJSON_AddTrueToObject(list, key);
@@ -220,16 +209,13 @@ static void add_codes(cJSON *list, const char *name, const cJSON *schema)
         cJSON_AddTrueToObject(list, key);
     }
     cJSON_ArrayForEach(each, get(schema, "oneOf"))
-    {
         add_codes(list, name, each);
-    }
 }
 
 static void add_answers(cJSON *list, const char *name, const cJSON *answers)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, answers)
-    {
+    cJSON_ArrayForEach(each, answers) {
         char key[DOCUMENT_KEY_MAX];
         const cJSON *content = get(schema_follow(document, each), "content");
         const cJSON *problem = get(get(content, "application/problem+json"), "schema");
@@ -255,9 +241,7 @@ bool document_has(const document_operation *operation, const char *code)
     cJSON *list = cJSON_CreateObject();
     add_operation(list, operation);
     cJSON_ArrayForEach(each, list)
-    {
         found = found || strcmp(strrchr(each->string, ' ') + 1, code) == 0;
-    }
     cJSON_Delete(list);
     return found;
 }

@@ -1,7 +1,6 @@
 /* parts.c - a list of the nodes that were used, and a walk over those that could have been. */
 #include "tests/server/openapi/parts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/server/openapi/document.h"
@@ -24,7 +23,7 @@ static bool has(const nodes *list, const cJSON *node)
 
 static void add(nodes *list, const cJSON *node)
 {
-    assert_in_range(list->count, 0, sizeof(list->node) / sizeof(list->node[0]) - 1);
+    assert_in_range(list->count, 0, COUNT(list->node) - 1);
     list->node[list->count++] = node;
 }
 
@@ -90,8 +89,7 @@ static void search_choice(search *s, const place *at, const cJSON *schema, const
     const cJSON *each, *choice = get(schema, keyword);
     if (cJSON_IsString(choice)) /* one type */
         return;
-    cJSON_ArrayForEach(each, choice)
-    {
+    cJSON_ArrayForEach(each, choice) {
         const char *name = each->string ? each->string : keyword;
         if (look(s, at, name, each) && cJSON_IsObject(each))
             search_schema(s, &(place){at, name}, each);
@@ -114,17 +112,14 @@ static void search_schema(search *s, const place *at, const cJSON *schema)
     search_schema(s, at, get(schema, "items"));
     search_schema(s, at, get(schema, "additionalProperties"));
     cJSON_ArrayForEach(each, get(schema, "allOf"))
-    {
         search_schema(s, at, each);
-    }
 }
 
 /* Headers, or the types of a body, with their schemas. */
 static void search_named(search *s, const place *at, const cJSON *named)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, named)
-    {
+    cJSON_ArrayForEach(each, named) {
         if (look(s, at, each->string, each))
             search_schema(s, &(place){at, each->string},
                           get(schema_follow(document, each), "schema"));
@@ -134,8 +129,7 @@ static void search_named(search *s, const place *at, const cJSON *named)
 static void search_answers(search *s, const place *at, const cJSON *answers)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, answers)
-    {
+    cJSON_ArrayForEach(each, answers) {
         const cJSON *answer = schema_follow(document, each);
         place within = {at, each->string};
         search_named(s, &within, get(answer, "headers"));

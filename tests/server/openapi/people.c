@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "tests/support/feed.h"
-#include "tests/support/proxy.h"
 #include "tests/support/raw.h"
 
 typedef struct asked {
@@ -25,7 +24,7 @@ static void ask_all(fx_server *server, const asked *all, size_t count)
             fx_expect(server, all[i].status, "%s", all[i].request);
     }
 }
-#define ASK_ALL(server, all) ask_all(server, all, sizeof(all) / sizeof((all)[0]))
+#define ASK_ALL(server, all) ask_all(server, all, COUNT(all))
 
 /* ---- buyers ---------------------------------------------------------------------------------- */
 
@@ -165,8 +164,7 @@ void each_parameter_is_taken_where_it_is_documented(void **state)
         bool in_body = strncmp(o->path, "/sales", 6) == 0; /* there a query has nothing */
         char plain[128];
         snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(o->target, "?"), o->target);
-        cJSON_ArrayForEach(each, names)
-        {
+        cJSON_ArrayForEach(each, names) {
             fx_reply reply;
             fx_ask(fx.server[0], &reply, in_body ? "%s %s {'%s':%s}" : "%s %s?%s=%s", o->method,
                    plain, each->string, in_body ? "true" : "a");
@@ -184,7 +182,7 @@ void what_a_browser_has_is_not_sent_again(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/", "/page/page.js"};
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    for (size_t i = 0; i < COUNT(targets); i++) {
         char url[128], etag[64], header[96];
         fx_reply reply;
         fx_ask(fx.server[0], &reply, "GET %s", targets[i]);
@@ -220,7 +218,7 @@ void who_watches_hears_again_and_again(void **state)
     static const char *const parts[] = {"index.html", "page.css", "icon.svg", "stale.json"};
     static watcher w;
     fx_start_sale(fx.server[0], "P0001", "'stock':4");
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < COUNT(parts); i++)
         fx_expect(fx.server[0], 200, "GET /page/%s", parts[i]);
     w = (watcher){.fd = fx_raw_connect(fx_server_port(fx.server[0]), NULL)};
     assert_true(w.fd >= 0 && fx_raw_send(w.fd, WATCH, strlen(WATCH)));
@@ -311,7 +309,7 @@ void who_has_no_token_of_the_user_hears(void **state)
     snprintf(file, sizeof(file), "%s/key", dir);
     assert_int_equal(fx_shell("echo 0123456789abcdef0123456789abcdef >\"$1\"", file, 5000), 0);
     fx_server *server = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--buyer-key-file", file));
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < COUNT(paths); i++) {
         provoke_raw(fx_server_port(server), "POST", paths[i], "\r\n", "buyer_token_missing");
         provoke_raw(fx_server_port(server), "POST", paths[i], "Buyer-Token: 1.0\r\n\r\n",
                     "buyer_token_wrong");

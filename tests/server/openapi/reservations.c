@@ -23,7 +23,7 @@ static void settle_all(fx_server *server, const refused *all, size_t count)
             fx_refused(server, all[i].status, all[i].code, "POST /orders/%s/%s%s", all[i].request,
                        settles[s], all[i].query);
 }
-#define SETTLE_ALL(server, all) settle_all(server, all, sizeof(all) / sizeof((all)[0]))
+#define SETTLE_ALL(server, all) settle_all(server, all, COUNT(all))
 
 void provoke_settling(fx_server *server, int status, const char *code, const char *item)
 {

@@ -94,8 +94,7 @@ static bool keep_type(look *at, const cJSON *schema, const cJSON *says)
     (void)schema;
     if (cJSON_IsString(says))
         return is_type(at->value, says->valuestring) || wrong(at, "not of type", says->valuestring);
-    cJSON_ArrayForEach(each, says)
-    {
+    cJSON_ArrayForEach(each, says) {
         if (is_type(at->value, each->valuestring))
             return chosen(at, each);
     }
@@ -112,8 +111,7 @@ static bool keep_enum(look *at, const cJSON *schema, const cJSON *says)
 {
     const cJSON *each;
     (void)schema;
-    cJSON_ArrayForEach(each, says)
-    {
+    cJSON_ArrayForEach(each, says) {
         if (cJSON_Compare(at->value, each, true))
             return chosen(at, each);
     }
@@ -174,8 +172,7 @@ static bool keep_items(look *at, const cJSON *schema, const cJSON *says)
     (void)schema;
     if (!cJSON_IsArray(at->value))
         return true;
-    cJSON_ArrayForEach(each, at->value)
-    {
+    cJSON_ArrayForEach(each, at->value) {
         if (!accepts_part(at, says, each))
             return false;
     }
@@ -188,8 +185,7 @@ static bool keep_required(look *at, const cJSON *schema, const cJSON *says)
     (void)schema;
     if (!cJSON_IsObject(at->value))
         return true;
-    cJSON_ArrayForEach(each, says)
-    {
+    cJSON_ArrayForEach(each, says) {
         if (!cJSON_GetObjectItemCaseSensitive(at->value, each->valuestring))
             return wrong(at, "has no", each->valuestring);
     }
@@ -203,8 +199,7 @@ static bool keep_properties(look *at, const cJSON *schema, const cJSON *says)
     (void)schema;
     if (!cJSON_IsObject(at->value))
         return true;
-    cJSON_ArrayForEach(member, at->value)
-    {
+    cJSON_ArrayForEach(member, at->value) {
         const cJSON *known = cJSON_GetObjectItemCaseSensitive(says, member->string);
         if (known && !(accepts_part(at, known, member) && chosen(at, known)))
             return false;
@@ -225,8 +220,7 @@ static bool keep_additional(look *at, const cJSON *schema, const cJSON *says)
 {
     const cJSON *known = cJSON_GetObjectItemCaseSensitive(schema, "properties");
     const cJSON *member, *all = members(at->value);
-    cJSON_ArrayForEach(member, all)
-    {
+    cJSON_ArrayForEach(member, all) {
         if (cJSON_GetObjectItemCaseSensitive(known, member->string))
             continue;
         if (cJSON_IsFalse(says))
@@ -245,8 +239,7 @@ static bool keep_unevaluated(look *at, const cJSON *schema, const cJSON *says)
     (void)schema;
     if (!cJSON_IsFalse(says))
         return wrong(at, "only false is known of", "unevaluatedProperties");
-    cJSON_ArrayForEach(member, all)
-    {
+    cJSON_ArrayForEach(member, all) {
         if (i >= MEMBERS_MAX || !(at->seen >> i & 1))
             return wrong(at, "has an undocumented", member->string);
         i++;
@@ -258,8 +251,7 @@ static bool keep_all_of(look *at, const cJSON *schema, const cJSON *says)
 {
     const cJSON *each;
     (void)schema;
-    cJSON_ArrayForEach(each, says)
-    {
+    cJSON_ArrayForEach(each, says) {
         if (!accepts(at, each))
             return false;
     }
@@ -273,8 +265,7 @@ static bool keep_one_of(look *at, const cJSON *schema, const cJSON *says)
     int accepted = 0;
     const cJSON *each, *one = NULL;
     (void)schema;
-    cJSON_ArrayForEach(each, says)
-    {
+    cJSON_ArrayForEach(each, says) {
         char why[256] = "";
         look branch = {at->document, at->value, 0, why, sizeof(why), NULL};
         size_t len = strlen(all);
@@ -367,8 +358,7 @@ bool schema_is_known(const cJSON *schema, char *err, size_t err_len)
         snprintf(err, err_len, "a schema that is no object");
         return false;
     }
-    cJSON_ArrayForEach(keyword, schema)
-    {
+    cJSON_ArrayForEach(keyword, schema) {
         const char *name = keyword->string;
         if (!is_keyword(name)) {
             snprintf(err, err_len, "the keyword '%s' is not known", name);
@@ -381,8 +371,7 @@ bool schema_is_known(const cJSON *schema, char *err, size_t err_len)
         bool many = strcmp(name, "properties") == 0 || strcmp(name, "allOf") == 0 ||
                     strcmp(name, "oneOf") == 0;
         const cJSON *parts = many ? keyword : NULL;
-        cJSON_ArrayForEach(each, parts)
-        {
+        cJSON_ArrayForEach(each, parts) {
             if (!schema_is_known(each, err, err_len))
                 return false;
         }

@@ -50,9 +50,7 @@ static void follow_all(const cJSON *node, cJSON *used)
     if (ref && !get(used, ref))
         cJSON_AddTrueToObject(used, ref);
     cJSON_ArrayForEach(each, node)
-    {
         follow_all(each, used);
-    }
 }
 
 static void every_reference_leads_somewhere_and_nothing_is_left_over(void **state)
@@ -61,10 +59,8 @@ static void every_reference_leads_somewhere_and_nothing_is_left_over(void **stat
     const cJSON *kind, *each;
     cJSON *used = cJSON_CreateObject();
     follow_all(document, used);
-    cJSON_ArrayForEach(kind, get(document, "components"))
-    {
-        cJSON_ArrayForEach(each, kind)
-        {
+    cJSON_ArrayForEach(kind, get(document, "components")) {
+        cJSON_ArrayForEach(each, kind) {
             char ref[192];
             snprintf(ref, sizeof(ref), "#/components/%s/%s", kind->string, each->string);
             if (strcmp(kind->string, "securitySchemes") != 0 && !get(used, ref))
@@ -84,9 +80,7 @@ static void check_schemas(const cJSON *node)
     if (schema && example && !schema_accepts(document, schema, example, err, sizeof(err)))
         fail_msg("%s: the example: %s", node->string ? node->string : "", err);
     cJSON_ArrayForEach(each, node)
-    {
         check_schemas(each);
-    }
 }
 
 static void examples_are_as_their_schemas_say(void **state)
@@ -95,8 +89,7 @@ static void examples_are_as_their_schemas_say(void **state)
     char err[512] = "";
     const cJSON *each;
     check_schemas(document);
-    cJSON_ArrayForEach(each, get(get(document, "components"), "schemas"))
-    {
+    cJSON_ArrayForEach(each, get(get(document, "components"), "schemas")) {
         if (!schema_is_known(each, err, sizeof(err)))
             fail_msg("%s: %s", each->string, err);
     }
@@ -111,8 +104,7 @@ static void check_operation(const cJSON *path, const cJSON *operation, cJSON *id
         fail_msg("%s %s has no name of its own, or no summary", operation->string, path->string);
     cJSON_AddTrueToObject(ids, id);
     assert_true(cJSON_GetArraySize(get(operation, "responses")) > 0);
-    cJSON_ArrayForEach(each, get(operation, "responses"))
-    {
+    cJSON_ArrayForEach(each, get(operation, "responses")) {
         if (!get(schema_follow(document, each), "description"))
             fail_msg("%s %s: %s has no description", id, path->string, each->string);
     }
@@ -127,7 +119,7 @@ static void check_operation(const cJSON *path, const cJSON *operation, cJSON *id
 static void compare_with_head(const cJSON *path)
 {
     static const char *const same[] = {"parameters", "security"};
-    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+    for (size_t i = 0; i < COUNT(same); i++) {
         const cJSON *of_get = get(get(path, "get"), same[i]);
         const cJSON *of_head = get(get(path, "head"), same[i]);
         if ((of_get || of_head) && !cJSON_Compare(of_get, of_head, true))
@@ -142,12 +134,9 @@ static void every_operation_is_told_from_the_others(void **state)
     cJSON *ids = cJSON_CreateObject();
     assert_string_equal(get(document, "openapi")->valuestring, "3.1.0");
     assert_string_equal(get(get(document, "info"), "version")->valuestring, FLASHSALE_VERSION);
-    cJSON_ArrayForEach(path, get(document, "paths"))
-    {
+    cJSON_ArrayForEach(path, get(document, "paths")) {
         cJSON_ArrayForEach(operation, path)
-        {
             check_operation(path, operation, ids);
-        }
         if (get(path, "get") && !get(path, "head"))
             fail_msg("%s has GET and no HEAD", path->string);
         compare_with_head(path);
@@ -161,8 +150,7 @@ static void limits_are_the_program_s(void **state)
     (void)state;
     const cJSON *each, *schemas = get(get(document, "components"), "schemas");
     int limits = 0, names = 0;
-    cJSON_ArrayForEach(each, get(get(schemas, "SaleRequest"), "properties"))
-    {
+    cJSON_ArrayForEach(each, get(get(schemas, "SaleRequest"), "properties")) {
         int64_t least, most;
         if (!get(each, "minimum"))
             continue;
@@ -172,8 +160,7 @@ static void limits_are_the_program_s(void **state)
         limits++;
     }
     assert_int_equal(limits, 8);
-    cJSON_ArrayForEach(each, get(get(schemas, "StrategyName"), "enum"))
-    {
+    cJSON_ArrayForEach(each, get(get(schemas, "StrategyName"), "enum")) {
         if (!strategy_find(each->valuestring))
             fail_msg("there is no strategy %s", each->valuestring);
         names++;
@@ -208,7 +195,7 @@ static void lengths_are_the_program_s(void **state)
         {"Identifier", "POST /buy?item=P0001&user=u&request=", "bad_request_id"},
         {"User", "POST /buy?item=P0001&user=", "bad_user"},
     };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT(names); i++) {
         const cJSON *schema = get(get(get(document, "components"), "schemas"), names[i].schema);
         const char *most = strrchr(get(schema, "pattern")->valuestring, ',');
         assert_non_null(most);
@@ -236,8 +223,7 @@ static void defaults_are_the_program_s(void **state)
     int defaults = 0;
     const cJSON *each, *schema = get(get(get(document, "components"), "schemas"), "SaleRequest");
     cJSON *plain = start_plainly(""), *sharded = start_plainly(",'strategy':'sharded'");
-    cJSON_ArrayForEach(each, get(schema, "properties"))
-    {
+    cJSON_ArrayForEach(each, get(schema, "properties")) {
         const cJSON *says = get(each, "default");
         const cJSON *terms = strcmp(each->string, "segments") == 0 ? sharded : plain;
         if (says && !cJSON_Compare(says, get(terms, each->string), true))
@@ -314,7 +300,7 @@ static void what_is_not_documented_is_found(void **state)
         {"GET", "/locks", 200, JSON "\r\n", NULL, "{\"locks\":[{}]}", false},
         {"GET", "/locks", 200, JSON "\r\n", NULL, "{\"locks\":[]", false},
     };
-    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+    for (size_t i = 0; i < COUNT(answers); i++) {
         char body[512], headers[1024], err[1536] = "";
         if (answers[i].code)
             snprintf(body, sizeof(body), CLOSED, answers[i].code, answers[i].more);

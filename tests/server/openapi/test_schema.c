@@ -82,7 +82,7 @@ static void each_keyword_is_kept(void **state)
 {
     (void)state;
     cJSON *document = parse(document_text);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char err[1024] = "";
         cJSON *schema = parse(cases[i].schema), *value = parse(cases[i].value);
         bool ok = schema_accepts(document, schema, value, err, sizeof(err));

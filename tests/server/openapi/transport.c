@@ -122,7 +122,7 @@ void what_can_not_be_read_is_refused(void **state)
     memcpy(many + strlen(many), "\r\n", 3);
     provoke_each(port, many, "too_many_headers");
     provoke_raw(port, "GET", "/nothing", many, "too_many_headers");
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+    for (size_t i = 0; i < COUNT(heads); i++) {
         provoke_each(port, heads[i].rest, heads[i].code);
         provoke_raw(port, "GET", "/nothing", heads[i].rest, heads[i].code);
     }

@@ -36,7 +36,7 @@ void a_redis_that_is_away_is_named(void **state)
         "POST /sales {'item':'Away','stock':9}",
         "POST /sales/resume {'item':'Away','sale':'x','lost_orders':0}",
     };
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+    for (size_t i = 0; i < COUNT(requests); i++)
         fx_refused(server, 503, "store_unavailable", "%s", requests[i]);
     provoke_await_text(server, "\"redis\":\"down\"", "GET /dashboard?item=Away");
     provoke_await(server, "store_unavailable", "GET /readyz");
@@ -56,7 +56,7 @@ void a_redis_that_is_full_is_named(void **state)
     fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
     fx_start_sale(server, "Full", "'stock':9,'strategy':'atomic'");
     fx_redis_do(redis, "CONFIG SET maxmemory 1");
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+    for (size_t i = 0; i < COUNT(requests); i++)
         if (!strstr(fx_refused(server, 503, "store_unavailable", "%s", requests[i]), "\"OOM\""))
             fail_msg("%s does not name what Redis said", requests[i]);
     fx_server_kill(server);
@@ -200,7 +200,7 @@ void another_version_is_not_read(void **state)
                                            "GET /dashboard?item=Later"};
     fx_redis_do(fx.redis, "HSET fs:{Later}:06ffffffffffff:cfg schema 99");
     fx_redis_do(fx.redis, "SET fs:{Later}:sale 06ffffffffffff");
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+    for (size_t i = 0; i < COUNT(requests); i++)
         fx_refused(fx.server[0], 503, "sale_unreadable", "%s", requests[i]);
     provoke_settling(fx.server[0], 503, "sale_unreadable", "Later");
     fx_server *server = fx_server_start(fx_redis_url(fx.redis), NULL); /* it knows no other item */

@@ -92,8 +92,7 @@ static bool documented_are_sent(const cJSON *headers, const fx_reply *reply, cha
                                 size_t err_len)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, headers)
-    {
+    cJSON_ArrayForEach(each, headers) {
         char value[512];
         if (cJSON_IsTrue(get(schema_follow(document, each), "required")) &&
             fx_reply_header(reply, each->string, value, sizeof(value))[0] == '\0') {
@@ -201,8 +200,7 @@ int walk_missing(const walk_excuse *excuses)
     const cJSON *each;
     cJSON *list = document_keys();
     int missing = 0, excused = 0, all = cJSON_GetArraySize(list);
-    cJSON_ArrayForEach(each, list)
-    {
+    cJSON_ArrayForEach(each, list) {
         bool excuse = find_excuse(excuses, each->string) != NULL;
         if (get(had, each->string))
             continue;

@@ -166,8 +166,7 @@ static void every_strategy_sells_on_a_cluster(void **state)
     char list[4096];
     cJSON *json = cJSON_Parse(fx_expect(instance[0], 200, "GET /strategies"));
     const cJSON *each;
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "strategies"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(json, "strategies")) {
         const char *strategy = fx_json_text(each, "name");
         snprintf(list, sizeof(list), "I-%s", strategy);
         fx_start_sale(instance[0], list, "'stock':3,'strategy':'%s'", strategy);

@@ -1,6 +1,4 @@
 /* test_health.c - what is wrong with a server, in its own words, until it is over. */
-#include <stdio.h>
-#include <string.h>
 
 #include "server/redis/node.h"
 #include "tests/support/fixture.h"
@@ -24,7 +22,7 @@ static void a_complaint_has_the_first_word_of_an_error(void **state)
         {"", "no_answer", "Redis does not answer"},
         {NULL, "no_answer", "Redis does not answer"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         store_complaint why;
         complain(&why, cases[i].answer);
         assert_string_equal(why.redis, cases[i].redis);

@@ -1,5 +1,4 @@
 /* test_node.c - each server's own clock, troubles and outage, and which one a key is about. */
-#include <string.h>
 
 #include "server/store/store.h"
 #include "tests/support/fixture.h"

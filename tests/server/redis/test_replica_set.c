@@ -5,7 +5,6 @@
 #include "tests/support/fixture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/redis/replica_set.h"
@@ -417,7 +416,7 @@ static void what_is_no_role_is_refused(void **state)
     };
     look("", "", 0);
     assert_true(followed(0, "master", ""));
-    for (size_t i = 0; i < sizeof(wires) / sizeof(wires[0]); i++) {
+    for (size_t i = 0; i < COUNT(wires); i++) {
         redisReply *role = parse(wires[i]);
         assert_false(replica_set_followed(&set, 1, role));
         freeReplyObject(role);

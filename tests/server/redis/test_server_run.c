@@ -1,6 +1,5 @@
 /* test_server_run.c - which run of a server is written to: the first that is met until somebody
  * guards it, and from then on the one that was admitted. */
-#include <string.h>
 
 #include "server/redis/server_run.h"
 #include "tests/support/fixture.h"

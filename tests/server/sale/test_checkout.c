@@ -50,7 +50,7 @@ static const char *const pairs[][2] = {
 static void a_retry_gets_its_order_across_a_switch(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < COUNT(pairs); i++) {
         char first[1024], old[64], now[64];
         snprintf(item, sizeof(item), "A%zu", i);
         start_sale(pairs[i][0], old);

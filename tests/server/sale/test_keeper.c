@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lock/dlock_redis.h"
@@ -59,7 +58,7 @@ static void nothing_is_started_or_sold_where_keys_may_be_evicted(void **state)
     fx_server *server = fx.server[0];
     fx_start_sale(server, "E1", "'stock':100000,'strategy':'atomic'");
     fx_expect(server, 201, "POST /buy?item=E1&user=u1&request=e1");
-    for (size_t i = 0; i < sizeof(evicting) / sizeof(evicting[0]); i++) {
+    for (size_t i = 0; i < COUNT(evicting); i++) {
         fx_redis_do(fx.redis, "CONFIG SET maxmemory-policy %s", evicting[i]);
         fx_refused(server, 409, "store_may_evict", "POST /sales {'item':'E2','stock':5}");
         await(server, "POST /buy?item=E1&user=u1", 503, "\"code\":\"store_may_evict\"");
@@ -110,7 +109,7 @@ static void disk_is_kept_or_not_sold_from(void **state)
     static const char buy[] = "POST /buy?item=D1&user=u1";
     fx_redis *durable = fx_redis_start(FX_ARGS("--appendonly", "yes", "--appendfsync", "always"));
     fx_server *server = fx_server_start(fx_redis_url(durable), NULL);
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+    for (size_t i = 0; i < COUNT(settings); i++) {
         const char *const *s = settings[i];
         fx_redis_do(durable, "CONFIG SET %s %s", s[0], s[1]);
         fx_refused(server, 409, "durability_unavailable",
@@ -161,7 +160,7 @@ static void what_redis_refuses_is_said_in_its_words(void **state)
     int told = 0;
     fx_start_sale(fx.server[0], "R1", "'stock':100000,'strategy':'atomic'");
     fx_start_sale(fx.server[0], "R2", "'stock':100000,'strategy':'combined'");
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+    for (size_t i = 0; i < COUNT(refusals); i++) {
         const struct refusal *r = &refusals[i];
         if (strstr(r->begin, "REPLICAOF") && !fx_is_single())
             continue; /* who is the primary is the topology's affair */
@@ -239,7 +238,7 @@ static void the_probe_knows_what_the_scripts_use(void **state)
     for (; fgets(command, sizeof(command), file); count++) {
         bool is_excused = false;
         command[strcspn(command, "\n")] = '\0';
-        for (size_t i = 0; i < sizeof(excused) / sizeof(excused[0]); i++)
+        for (size_t i = 0; i < COUNT(excused); i++)
             is_excused = is_excused || strcmp(excused[i], command) == 0;
         snprintf(word, sizeof(word), "'%s'", command);
         if (!is_excused && strstr(probe, word) == NULL)
@@ -330,14 +329,14 @@ static void a_forgotten_sale_is_not_ready_where_nobody_has_sold_it(void **state)
 
     fx_start_sale(witness, "F2", "'stock':50");
     fx_server *all[] = {witness, asked, told};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    for (size_t i = 0; i < COUNT(all); i++) {
         await(all[i], "POST /buy?item=F2&user=u1", 201, "");
         await(all[i], "GET /readyz", 200, "not sold: F1 sale_rolled_back");
         assert_int_equal(logged(all[i], "sale_halted"), 1);
         assert_int_equal(logged(all[i], "sale_not_opened"), 0);
     }
     fx_expect(asked, 201, "POST /sales {'item':'F1','stock':50,'replaces':'%s'}", sale);
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    for (size_t i = 0; i < COUNT(all); i++) {
         await(all[i], buy, 201, "");
         await(all[i], "GET /readyz", 200, "ready\n");
         assert_null(strstr(fx_expect(all[i], 200, "GET /readyz"), "not sold"));

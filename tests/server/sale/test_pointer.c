@@ -13,7 +13,7 @@ enum { WAIT_MS = 30000 };
 static const char *const none_of_a_sale[] = {
     "", "abc", "ZZ", "z z", "0", "90.0", "06fffffffffff", "06FFFFFFFFFFFF", "06ffffffffffff ",
 };
-enum { NONE_OF_A_SALE = sizeof(none_of_a_sale) / sizeof(none_of_a_sale[0]) };
+enum { NONE_OF_A_SALE = COUNT(none_of_a_sale) };
 
 static void has(const char *body, const char *part)
 {

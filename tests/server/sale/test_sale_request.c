@@ -63,7 +63,7 @@ static void replicas_go_with_durability_replicated(void **state)
         {",\"durability\":\"disk\",\"min_replicas\":1", -1, "goes with durability 'replicated'"},
         {",\"durability\":\"everywhere\"", -1, "memory, replicated or disk"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char body[256], err[512] = "";
         sale_terms terms;
         snprintf(body, sizeof(body), "{\"item\":\"P1\",\"stock\":10%s}", cases[i].members);

@@ -2,8 +2,6 @@
  * test_sale_start.c - sales as an operator meets them: how long sections may last, starts that
  * Redis does not answer, sales of another version, and what durability is promised.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/sale/sale_start.h"
@@ -37,7 +35,7 @@ static void nobody_is_given_a_section_too_long_for_a_request(void **state)
         int wait_ms, hold_ms, status;
     } cases[] = {{0, 9500, 201},      {0, 9501, 400},      {5000, 14000, 400},
                  {20000, 20500, 201}, {20000, 21000, 400}, {60000, 60000, 201}};
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const char *answer = fx_expect(
             fx.server[0], cases[i].status,
             "POST /sales {'item':'H2','stock':9,'strategy':'fenced','wait_ms':%d,'hold_ms':%d}",

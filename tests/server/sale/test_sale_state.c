@@ -2,8 +2,6 @@
  */
 #include "tests/support/fixture.h"
 
-#include <string.h>
-
 #include "server/sale/sale_state.h"
 
 /* Whatever was before, a look tells how it stands now. */

@@ -11,8 +11,6 @@
 
 #include "server/sale/sale_table.h"
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static sale_table *table;
 static char log_path[300], dir[256];
 

@@ -160,7 +160,7 @@ static inline uint64_t look_at(const char *key)
     redisReply *type = fx_redis_reply(fx.redis, "TYPE %s", key), *all = NULL;
     uint64_t hash = add_text(14695981039346656037u, type->str, type->len), sum = 0;
     bool is_hash = strcmp(type->str, "hash") == 0;
-    for (size_t i = 0; !all && i < sizeof(reads) / sizeof(reads[0]); i++)
+    for (size_t i = 0; !all && i < COUNT(reads); i++)
         if (strcmp(type->str, reads[i][0]) == 0)
             all = fx_redis_reply(fx.redis, reads[i][1], key);
     if (all && all->type == REDIS_REPLY_STRING)

@@ -181,7 +181,7 @@ static const struct {
 static void what_may_not_be_told_is_handed_back(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
         test_buyer buyer;
         open_client(&buyer.client);
         buyer.client.refuses = cases[i / 2].refuses;

@@ -31,7 +31,7 @@ static sell_buyer buyers[BUYERS];
 /* No element of an answer is one of these. The first four have no text. */
 static const char *const odd[] = {"$-1\r\n",      "*-1\r\n",   "*0\r\n",
                                   "*1\r\n:1\r\n", "+sold\r\n", "-ERR sold out\r\n"};
-enum { ODD = sizeof(odd) / sizeof(odd[0]) };
+enum { ODD = COUNT(odd) };
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
@@ -145,7 +145,7 @@ static void an_odd_answer_is_unknown_to_all(void **state)
     static const char *const answers[] = {"$-1\r\n", "*0\r\n", ":1\r\n", "$1\r\n1\r\n",
                                           "*2\r\n:8\r\n$1\r\n1\r\n"};
     dlock_lock *lock = open_lock();
-    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+    for (size_t i = 0; i < COUNT(answers); i++) {
         give("", "", "");
         snprintf(fake.answer, sizeof(fake.answer), "%s", answers[i]);
         sell(&sale, sale.keys, (sell_lock){.hold = NULL}, buyers, BUYERS, asked[0].deadline);

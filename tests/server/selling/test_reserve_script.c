@@ -16,7 +16,7 @@ static void return_by_whoever_comes(void)
                   {PURCHASE_CONFIRM, 0, BUY_EXPIRED},
                   {PURCHASE_CANCEL, 0, BUY_EXPIRED},
                   {PURCHASE_REVOKE, 0, BUY_EXPIRED}};
-    for (size_t i = 0; i < sizeof(comers) / sizeof(comers[0]); i++) {
+    for (size_t i = 0; i < COUNT(comers); i++) {
         snprintf(context, sizeof(context), "%s, comer %zu", shop.strategy->name, i);
         shop.reserved = make_order(RESERVE_S);
         purchase_result made = ask_as(PURCHASE_BUY, shop.reserved, RESERVE_S);
@@ -91,7 +91,7 @@ static int ask_all_while_refused(void)
     take_picture(&before);
     purchase_outcome told[] = {buy(0), buy(RESERVE_S), ask_for(PURCHASE_CONFIRM, shop.reserved, 0),
                                ask_for(PURCHASE_REVOKE, shop.sold, 0)};
-    enum { TOLD = sizeof(told) / sizeof(told[0]) };
+    enum { TOLD = COUNT(told) };
     for (int i = 0; i < TOLD; i++)
         refused += is_no(told[i]);
     if (refused == TOLD) {
@@ -121,7 +121,7 @@ static bool is_needed(const char *right)
                                          "hdel",   "hset",          "hmget",
                                          "incrby", "rpush",         "mget",
                                          "llen",   "hlen",          "time"};
-    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+    for (size_t i = 0; i < COUNT(needed); i++)
         if (strcmp(right, needed[i]) == 0)
             return true;
     return false;
@@ -171,7 +171,7 @@ static void redis_do(const char *command)
 
 static void where_writes_are_refused(void)
 {
-    for (size_t i = 0; i < sizeof(refusing) / sizeof(refusing[0]); i++) {
+    for (size_t i = 0; i < COUNT(refusing); i++) {
         if (strstr(refusing[i].begins, "REPLICAOF") && !fx_is_single())
             continue; /* who is the primary is the topology's affair */
         snprintf(context, sizeof(context), "%s after %s", shop.strategy->name, refusing[i].begins);

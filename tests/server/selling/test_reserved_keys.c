@@ -38,7 +38,7 @@ static void meet(unsigned whom)
 
 static void try_types(const char *key, const char *name, const char *type, unsigned whom)
 {
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < COUNT(types); i++) {
         if (strcmp(types[i].type, type) == 0 || (!types[i].make && strcmp(name, "moves") == 0))
             continue; /* the list of moves begins with the first one */
         snprintf(context, sizeof(context), "%s, %s is %s", shop.strategy->name, name,
@@ -55,7 +55,7 @@ static void try_types(const char *key, const char *name, const char *type, unsig
 /* A field has another value, or (if somebody meets that) is missing. */
 static void try_field(const char *key, const char *field, unsigned whom, unsigned whom_without)
 {
-    enum { VALUES = sizeof(values) / sizeof(values[0]) };
+    enum { VALUES = COUNT(values) };
     for (size_t i = 0; i < VALUES + (whom_without != 0); i++) {
         char right[64];
         assert_true(fx_redis_text(fx.redis, right, sizeof(right), "HGET %s %s", key, field));
@@ -122,7 +122,7 @@ static void break_words(void)
         "0 x",     "0 %s",    "0 %s:",   "0 %s:0",   "0 %s:01", "0  %s:1",
         "0 %s:1 ", "00 %s:1", "-1 %s:1", "1.0 %s:1", "0 0%s:1", "0 -%s:1",
         "0 %s:1,", " %s:1",   "0 %s:-1", "0 %s:1.0", "0",       "0 99999999999:1"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < COUNT(words); i++) {
         char word[128];
         snprintf(word, sizeof(word), words[i], shop.bucket);
         snprintf(context, sizeof(context), "%s, a user's word is '%s' instead of '%s'",
@@ -155,7 +155,7 @@ static void break_buckets(void)
     fx_redis_do(fx.redis, "ZADD %s %s %s", shop.keys->buckets, shop.bucket, shop.bucket);
     expect_mended();
     static const char *const strangers[] = {"x", "17", "-1", "1e3"};
-    for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+    for (size_t i = 0; i < COUNT(strangers); i++) {
         snprintf(context, sizeof(context), "%s, there is a bucket '%s'", shop.strategy->name,
                  strangers[i]);
         fx_redis_do(fx.redis, "ZADD %s 17 %s", shop.keys->buckets, strangers[i]);
@@ -176,7 +176,7 @@ static void break_what_is_over(void)
 {
     static const char *const units[] = {"x", "", "-1", "01", "1.0", "1e0", "0", "99", NULL};
     pass(shop.bucket_is);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < COUNT(units); i++) {
         snprintf(context, sizeof(context), "%s, a bucket that is over has '%s' units",
                  shop.strategy->name, units[i] ? units[i] : "no");
         if (units[i])

@@ -219,7 +219,7 @@ static void buy_meanwhile(const char *key, const char *what, purchase_outcome ex
 
 static void try_types(const char *key, const char *type, purchase_outcome expected)
 {
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < COUNT(types); i++) {
         if (strcmp(types[i].type, type) == 0)
             continue;
         put_aside(key);
@@ -231,7 +231,7 @@ static void try_types(const char *key, const char *type, purchase_outcome expect
 
 static void try_values(const char *key, purchase_outcome expected)
 {
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+    for (size_t i = 0; i < COUNT(values); i++) {
         char what[64];
         snprintf(what, sizeof(what), "'%s'", values[i]);
         put_aside(key);
@@ -284,7 +284,7 @@ static void no_field_of_a_sale_misleads_a_strategy(void **state)
     (void)state;
     for (const fs_strategy *const *s = strategy_list(); *s; s++) {
         const sale_keys *keys = open_sold_shop(*s);
-        for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        for (size_t i = 0; i < COUNT(values); i++) {
             char record[256];
             int from = shop.requests;
             snprintf(context, sizeof(context), "%s, '%s'", (*s)->name, values[i]);
@@ -340,7 +340,7 @@ static void no_key_of_a_lock_misleads_a_strategy(void **state)
             continue;
         const sale_keys *keys = open_sold_shop(*s);
         static const char *const parts[] = {"lock", "fence", "queue", "beats"};
-        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        for (size_t i = 0; i < COUNT(parts); i++) {
             char key[KEY_MAX + 8];
             snprintf(key, sizeof(key), "%s:%s", keys->base, parts[i]);
             try_types(key, "", BUY_OUTCOMES);
@@ -400,7 +400,7 @@ static void who_has_an_order_is_told_whatever_is_forbidden(void **state)
         if ((*s)->locked || (*s)->sharded)
             continue;
         open_sold_shop(*s);
-        for (size_t i = 0; i < sizeof(writing) / sizeof(writing[0]); i++) {
+        for (size_t i = 0; i < COUNT(writing); i++) {
             fx_redis_do(fx.redis, "ACL SETUSER service -%s", writing[i]);
             purchase_outcome again = buy_as(0);
             fx_redis_do(fx.redis, "ACL SETUSER service +%s", writing[i]);
@@ -520,7 +520,7 @@ static void nothing_is_written_half_where_writes_are_refused(void **state)
     fail_to_save();
     for (const fs_strategy *const *s = strategy_list(); *s; s++) {
         open_sold_shop(*s);
-        for (size_t i = 0; i < sizeof(refusing) / sizeof(refusing[0]); i++) {
+        for (size_t i = 0; i < COUNT(refusing); i++) {
             if (strstr(refusing[i].begins, "REPLICAOF") && !fx_is_single())
                 continue; /* who is the primary is the topology's affair */
             int from = shop.requests;

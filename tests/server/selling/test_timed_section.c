@@ -13,7 +13,7 @@
 enum { STOCK = 5, WAIT_MS = 30000, SECTION_MS = 500 };
 
 static const char *const strategies[] = {"getset", "watchdog"};
-enum { STRATEGIES = sizeof(strategies) / sizeof(strategies[0]) };
+enum { STRATEGIES = COUNT(strategies) };
 
 /* What another process's lock holds: for getset the moment of its end, far away. */
 static const char other[] = "99999999999999999";

@@ -3,7 +3,6 @@
  * who has an order gets it, however late, and in whichever segment it is.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/service.h"
@@ -112,7 +111,7 @@ static void a_body_may_have_it(void **state)
         {"application/json", "{\"user\":\"u1\",\"not_after\":null}", 400, "bad_not_after"},
     };
     fx_start_sale(fx.server[0], "B1", "'stock':9");
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+    for (size_t i = 0; i < COUNT(asked); i++) {
         char url[128], type[80];
         fx_reply reply;
         snprintf(url, sizeof(url), "%s/buy?item=B1", fx_server_url(fx.server[0]));

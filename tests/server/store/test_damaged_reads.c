@@ -5,7 +5,6 @@
  * same to those that sell.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/api/rate.h"
@@ -26,7 +25,7 @@ static const char *const values[] = {
     "",   "abc", "90.0", "9e1", " 90", "0x5a", "12.5", "99999999999999999999",
     "-1", "+5",  "007",  "nan", "inf",
 };
-enum { MAKERS = sizeof(makers) / sizeof(makers[0]), VALUES = sizeof(values) / sizeof(values[0]) };
+enum { MAKERS = COUNT(makers), VALUES = COUNT(values) };
 
 /* Replaces the key by fault `i` and puts the key aside: other types, nothing, strings. */
 static const char *plant(const char *key, size_t i)
@@ -102,7 +101,7 @@ static void no_damage_is_counted_listed_or_declared_void(void **state)
         const char *own; /* the maker of its own type */
     } broken[] = {{keys.current, "SET"}, {keys.stock, "SET"},    {keys.sold, "SET"},
                   {keys.orders, "HSET"}, {keys.ledger, "RPUSH"}, {keys.users, "HSET"}};
-    for (size_t k = 0; k < sizeof(broken) / sizeof(broken[0]); k++) {
+    for (size_t k = 0; k < COUNT(broken); k++) {
         for (size_t i = 0; i < MAKERS + VALUES; i++) {
             if (i < MAKERS && makers[i] &&
                 strncmp(makers[i], broken[k].own, strlen(broken[k].own)) == 0)
@@ -124,7 +123,7 @@ static void a_number_that_the_ledger_has_not_is_damage(void **state)
     static const char *const numbers[] = {
         "0", "2", "01", "-1", "999999999999", "999999999999999999"};
     assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s bought", keys.orders));
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT(numbers); i++) {
         char other[300];
         snprintf(other, sizeof(other), "%s%s", numbers[i], strchr(record, ' '));
         freeReplyObject(fx_redis_reply(fx.redis, "HSET %s bought %s", keys.orders, other));
@@ -207,7 +206,7 @@ static void no_right_that_is_missing_makes_half_a_sale(void **state)
     fx_redis_url_as(fx.redis, "service:secret", url, sizeof(url));
     fx_server *server = fx_server_start(url, NULL);
     fx_start_sale(server, "W1", "'stock':7,'strategy':'atomic'");
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+    for (size_t i = 0; i < COUNT(commands); i++)
         start_without(server, commands[i]);
     fx_start_sale(server, "W1", "'stock':7,'strategy':'atomic'");
     fx_expect(server, 201, "POST /buy?item=W1&user=u1");
@@ -218,7 +217,7 @@ static void no_right_that_is_missing_makes_an_answer(void **state)
 {
     (void)state;
     ledger_numbers numbers;
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+    for (size_t i = 0; i < COUNT(commands); i++) {
         fx_redis_do(fx.redis, "ACL SETUSER service -%s", commands[i]);
         ledger_status bought = find("bought", LEDGER_ASK), nobody = find("nobody", LEDGER_ASK);
         ledger_status count = ledger_count(&store, &terms, true, dlock_in_ms(5000), &numbers),

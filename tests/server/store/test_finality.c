@@ -191,7 +191,7 @@ static void with_a_time_the_first_question_after_it_is_final(void **state)
         int segments;
     } sales[] = {{"T0", "'stock':10,'strategy':'combined'", 0},
                  {"T1", "'stock':10,'strategy':'sharded','segments':4", 4}};
-    for (size_t i = 0; i < sizeof(sales) / sizeof(sales[0]); i++) {
+    for (size_t i = 0; i < COUNT(sales); i++) {
         char more[96];
         start_sale(fx.server[0], sales[i].item, sales[i].terms);
         exhaust_marks(sales[i].segments);
@@ -247,7 +247,7 @@ static void a_time_is_microseconds(void **state)
                                         "1763773000123456789",
                                         "99999999999999999999999"};
     start_sale(fx.server[0], "T3", "'stock':10");
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         fx_refused(fx.server[0], 400, "bad_not_after", "GET /orders/k?item=T3&not_after=%s",
                    wrong[i]);
         fx_refused(fx.server[0], 400, "bad_not_after", "POST /buy?item=T3&user=u&not_after=%s",
@@ -311,7 +311,7 @@ static void nothing_is_final_in_what_redis_has_lost(void **state)
     static const char *const strategies[] = {"setnx", "combined", "sharded"};
     fx_redis *redis = fx_redis_start_single(FX_ARGS("--enable-debug-command", "yes"));
     fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
-    for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++) {
+    for (size_t i = 0; i < COUNT(strategies); i++) {
         char terms[64], name[16];
         snprintf(terms, sizeof(terms), "'stock':10,'strategy':'%s'", strategies[i]);
         snprintf(name, sizeof(name), "L%zu", i);

@@ -1,7 +1,5 @@
 /* test_keys.c - the names of a sale's keys, what a sale's id looks like, and the words of a halt.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "server/store/halt.h"
 #include "server/store/keys.h"
@@ -56,7 +54,7 @@ static void a_halt_is_read_whole_or_not_at_all(void **state)
         {ID, false},
         {"", false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         sale_halt halt = {.known = -1};
         if (halt_read(cases[i].words, &halt) != cases[i].good)
             fail_msg("'%s'", cases[i].words);

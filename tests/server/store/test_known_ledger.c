@@ -2,8 +2,6 @@
  * test_known_ledger.c - the text that a ledger's epochs are, and what is missed of a ledger by
  * somebody who has seen more.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "server/store/known_ledger.h"
@@ -43,7 +41,7 @@ static void a_text_of_another_form_is_none(void **state)
         {"run", 9, false},
         {"", 9, false},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT(cases); i++)
         if (epochs_ok(cases[i].text, cases[i].orders) != cases[i].ok)
             fail_msg("'%s' with %d orders", cases[i].text, (int)cases[i].orders);
 }

@@ -205,7 +205,7 @@ static const struct stalled {
     {"T4", "'strategy':'batched'"},  {"T5", "'strategy':'reentrant'"},
     {"T6", "'strategy':'none'"},
 };
-enum { STALLED = sizeof(stalled) / sizeof(stalled[0]) };
+enum { STALLED = COUNT(stalled) };
 
 static void *buy_stalled(void *arg)
 {

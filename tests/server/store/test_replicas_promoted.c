@@ -157,8 +157,7 @@ static bool fails_over(void *arg)
     (void)arg;
     redisReply *reply = fx_topology_ask(stage, SENTINEL, "SENTINEL FAILOVER mymaster");
     bool begun = reply && reply->type == REDIS_REPLY_STATUS;
-    if (reply)
-        freeReplyObject(reply);
+    freeReplyObject(reply);
     return begun;
 }
 

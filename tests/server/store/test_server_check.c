@@ -264,7 +264,7 @@ static const struct {
 static void each_fault_is_found_and_no_other(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         server_check found = check(&cases[i].story, cases[i].had_disk, cases[i].min_replicas);
         int troubles = 0;
         for (int t = 0; t < TROUBLES; t++)
@@ -290,7 +290,7 @@ static void what_takes_writes_alone_is_told(void **state)
                    {{.replication = "role:master\r\nmin_slaves_good_slaves:2\r\n"}, false},
                    {{.rights = ":6", .replication = "min_slaves_good_slaves:1\r\n"}, false},
                    {{.replication = REFUSAL}, true}};
-    for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
+    for (size_t i = 0; i < COUNT(servers); i++)
         assert_int_equal(check(&servers[i].story, false, 1).accepts_alone, servers[i].alone);
 }
 
@@ -309,7 +309,7 @@ static void a_right_that_only_a_cluster_needs_is_missed_there(void **state)
                    {{.rights = ":14", .cluster = true}, "config|get", false},
                    {{.rights = ":15", .cluster = true, .config = REFUSAL}, "config|get", false},
                    {{.rights = ":7", .cluster = true}, "", true}};
-    for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+    for (size_t i = 0; i < COUNT(servers); i++) {
         server_check found = check(&servers[i].story, false, 1);
         assert_string_equal(found.denied, servers[i].denied);
         assert_int_equal(found.cluster.untold, servers[i].untold);

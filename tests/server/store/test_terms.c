@@ -147,7 +147,7 @@ static void what_is_damaged_is_no_terms(void **state)
         {"previous", "", SALE_OK},
         {"previous", "not an id", SALE_DAMAGED},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         sale_terms read;
         sale_status status = read_back(&usual, cases[i].field, cases[i].value, &read);
         if (status != cases[i].status)
@@ -182,7 +182,7 @@ static void no_term_is_taken_for_another(void **state)
         {"segments_started", "0", SALE_OK},
         {"accepted", "0", SALE_OK},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         sale_terms read;
         if (read_so(&usual, cases[i].field, cases[i].value, true, &read) != cases[i].status)
             fail_msg("%s '%s'", cases[i].field, cases[i].value);
@@ -203,7 +203,7 @@ static void what_is_accepted_is_of_the_sales_time(void **state)
         {NOW_US + DAY_US, SALE_OK},
         {NOW_US + DAY_US + 1, SALE_DAMAGED},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         char value[24];
         sale_terms read;
         snprintf(value, sizeof(value), "%lld", (long long)cases[i].accepted);

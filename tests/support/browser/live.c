@@ -64,8 +64,7 @@ static void put_complaints(FILE *out, const char *const *forgiven)
     static const char *const refusals[] = {"status of 409", "status of 503", NULL};
     const cJSON *entry;
     cJSON *console = fx_browser_console(live_browser);
-    cJSON_ArrayForEach(entry, console)
-    {
+    cJSON_ArrayForEach(entry, console) {
         const char *message = fx_json_text(entry, "message");
         bool refused = strstr(message, "/buy?") && has_one_of(message, refusals);
         bool late = fx_is_crowded() && strstr(message, " 503 (");

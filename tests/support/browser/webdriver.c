@@ -203,7 +203,8 @@ char *fx_browser_asked(fx_browser *b)
     FILE *out = open_memstream(&text, &size);
     const cJSON *entry;
     cJSON *log = read_log(b, "performance");
-    cJSON_ArrayForEach(entry, log) put_address(out, entry);
+    cJSON_ArrayForEach(entry, log)
+        put_address(out, entry);
     cJSON_Delete(log);
     fclose(out);
     return text;

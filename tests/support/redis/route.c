@@ -1,6 +1,5 @@
 /* route.c - what is said to a topology's members: commands to where they belong, who is
  * the primary, whether all agree. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -255,7 +254,7 @@ static command_scope scope_of(const command *c)
         {"PUBLISH", ONE_PRIMARY},  {"PUBSUB", ONE_PRIMARY},   {"ROLE", ONE_PRIMARY},
         {"WAIT", ONE_PRIMARY},     {"CLUSTER", ONE_PRIMARY},
     };
-    for (size_t i = 0; i < sizeof(keyless) / sizeof(keyless[0]); i++)
+    for (size_t i = 0; i < COUNT(keyless); i++)
         if (word_is(c, 0, keyless[i].name))
             return keyless[i].scope;
     bool is_script = word_is(c, 0, "EVAL") || word_is(c, 0, "EVALSHA");

@@ -43,8 +43,7 @@ int verdict_count(const cJSON *answer, const char *id, const char *state)
 {
     int count = 0;
     const cJSON *each;
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "guarantees"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "guarantees")) {
         bool wanted = id ? strcmp(text_of(each, "id"), id) == 0 : !is_of_whole_sales(each);
         count += wanted && strcmp(text_of(each, "state"), state) == 0;
     }
@@ -54,8 +53,7 @@ int verdict_count(const cJSON *answer, const char *id, const char *state)
 long long verdict_violations(const cJSON *answer, const char *name)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "guarantees"))
-    {
+    cJSON_ArrayForEach(each, cJSON_GetObjectItemCaseSensitive(answer, "guarantees")) {
         if (strcmp(text_of(each, "name"), name) == 0 &&
             strcmp(text_of(each, "state"), "violated") == 0)
             return (long long)cJSON_GetObjectItemCaseSensitive(each, "count")->valuedouble;

@@ -5,7 +5,6 @@
 #include "tests/tools/stubserver/script.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define NS_PER_S  INT64_C(1000000000)
