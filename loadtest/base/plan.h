@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PLAN_TARGETS_MAX 64
 #define PLAN_TARGET_MAX  256 /* letters of a target */
@@ -39,6 +40,12 @@ typedef struct lt_sale_spec {
     long segments;
     bool expect_unsafe; /* a declared negative control: expected to break an invariant */
 } lt_sale_spec;
+
+/* Whether its stock is split into segments: what a buyer, or a sale, may expect differs then. */
+static inline bool sale_spec_sharded(const lt_sale_spec *spec)
+{
+    return strcmp(spec->strategy, "sharded") == 0;
+}
 
 typedef enum lt_preset { PRESET_NONE, PRESET_CONTENDED, PRESET_REFERENCE } lt_preset;
 

@@ -30,11 +30,8 @@ typedef struct lt_fenced {
 static int by_number(const void *left, const void *right)
 {
     const lt_fenced *a = left, *b = right;
-    if (a->place.segment != b->place.segment)
-        return compare(a->place.segment, b->place.segment);
-    if (a->place.number != b->place.number)
-        return compare(a->place.number, b->place.number);
-    return a->fence != b->fence ? compare(a->fence, b->fence) : by_name(a->instance, b->instance);
+    return either(compare_places(a->place, b->place),
+                  either(compare(a->fence, b->fence), by_name(a->instance, b->instance)));
 }
 
 static bool of_two_instances(const lt_fenced *a, const lt_fenced *b)
@@ -135,13 +132,9 @@ static int by_key(const void *left, const void *right, void *judging)
     const lt_judging *j = judging;
     const lt_lock_line *a = *(const lt_lock_line *const *)left;
     const lt_lock_line *b = *(const lt_lock_line *const *)right;
-    if (a->key != b->key)
-        return strcmp(text_of(j, a->key), text_of(j, b->key));
-    if (a->at_us != b->at_us)
-        return compare(a->at_us, b->at_us);
-    if (a->fence != b->fence)
-        return compare(a->fence, b->fence);
-    return strcmp(text_of(j, a->owner), text_of(j, b->owner));
+    int by_time = either(compare(a->at_us, b->at_us), compare(a->fence, b->fence));
+    return either(strcmp(text_of(j, a->key), text_of(j, b->key)),
+                  either(by_time, strcmp(text_of(j, a->owner), text_of(j, b->owner))));
 }
 
 static void check_samples(lt_judging *j)

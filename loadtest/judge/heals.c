@@ -27,9 +27,7 @@ typedef struct lt_window {
 static int by_time(const void *left, const void *right)
 {
     const lt_turn *a = *(const lt_turn *const *)left, *b = *(const lt_turn *const *)right;
-    if (a->at_us != b->at_us)
-        return a->at_us < b->at_us ? -1 : 1;
-    return a->line < b->line ? -1 : a->line > b->line;
+    return either(compare(a->at_us, b->at_us), compare(a->line, b->line));
 }
 
 /* The periods after the heals, in order; returns how many. */

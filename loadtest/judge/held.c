@@ -19,11 +19,8 @@ typedef struct lt_entry {
 static int by_number(const void *left, const void *right)
 {
     const lt_entry *a = left, *b = right;
-    if (a->place.segment != b->place.segment)
-        return compare(a->place.segment, b->place.segment);
-    if (a->place.number != b->place.number)
-        return compare(a->place.number, b->place.number);
-    return compare(a->order->told.quantity, b->order->told.quantity);
+    return either(compare_places(a->place, b->place),
+                  compare(a->order->told.quantity, b->order->told.quantity));
 }
 
 static size_t collect_entries(const lt_judging *j, lt_entry *ret)

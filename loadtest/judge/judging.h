@@ -259,6 +259,17 @@ static inline int compare(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
+/* For sorting: by the first, and where that is the same by the second. */
+static inline int either(int first, int second)
+{
+    return first != 0 ? first : second;
+}
+
+static inline int compare_places(lt_place a, lt_place b)
+{
+    return either(compare(a.segment, b.segment), compare(a.number, b.number));
+}
+
 static inline int64_t sooner(int64_t a, int64_t b)
 {
     return a < b ? a : b;

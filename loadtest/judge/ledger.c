@@ -74,10 +74,7 @@ typedef struct lt_owned {
 static int by_place(const void *left, const void *right)
 {
     const lt_owned *a = left, *b = right;
-    if (a->place.segment != b->place.segment)
-        return compare(a->place.segment, b->place.segment);
-    return a->place.number != b->place.number ? compare(a->place.number, b->place.number)
-                                              : compare(a->request, b->request);
+    return either(compare_places(a->place, b->place), compare(a->request, b->request));
 }
 
 /* If an id tells no place, its text's number serves as one. */

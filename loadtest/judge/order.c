@@ -29,13 +29,13 @@ static int by_segment(const lt_sold *a, const lt_sold *b)
 static int by_begin(const void *left, const void *right)
 {
     const lt_sold *a = left, *b = right;
-    return by_segment(a, b) ? by_segment(a, b) : compare(a->from_us, b->from_us);
+    return either(by_segment(a, b), compare(a->from_us, b->from_us));
 }
 
 static int by_known(const void *left, const void *right)
 {
     const lt_sold *a = left, *b = right;
-    return by_segment(a, b) ? by_segment(a, b) : compare(a->known_us, b->known_us);
+    return either(by_segment(a, b), compare(a->known_us, b->known_us));
 }
 
 static size_t collect(const lt_judging *j, lt_sold *ret)

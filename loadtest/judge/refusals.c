@@ -148,7 +148,7 @@ typedef struct lt_refused {
 static int by_end(const void *left, const void *right)
 {
     const lt_refused *a = left, *b = right;
-    return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
+    return either(compare(a->to_us, b->to_us), compare(a->line, b->line));
 }
 
 /* The units that were there when a request's order was made, as told, or else from the ledger.
@@ -194,7 +194,7 @@ static int by_reading(const void *left, const void *right)
 {
     const lt_stock_line *a = *(const lt_stock_line *const *)left;
     const lt_stock_line *b = *(const lt_stock_line *const *)right;
-    return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
+    return either(compare(a->to_us, b->to_us), compare(a->line, b->line));
 }
 
 /* The last reading of the stock that had ended by then; NULL. Readings are sorted by their ends. */

@@ -63,17 +63,15 @@ typedef struct lt_falling {
 static int by_begin(const void *left, const void *right)
 {
     const lt_point *a = left, *b = right;
-    if (a->segment != b->segment)
-        return compare(a->segment, b->segment);
-    return a->from_us != b->from_us ? compare(a->from_us, b->from_us) : compare(a->line, b->line);
+    return either(compare(a->segment, b->segment),
+                  either(compare(a->from_us, b->from_us), compare(a->line, b->line)));
 }
 
 static int by_end(const void *left, const void *right)
 {
     const lt_point *a = left, *b = right;
-    if (a->segment != b->segment)
-        return compare(a->segment, b->segment);
-    return a->to_us != b->to_us ? compare(a->to_us, b->to_us) : compare(a->line, b->line);
+    return either(compare(a->segment, b->segment),
+                  either(compare(a->to_us, b->to_us), compare(a->line, b->line)));
 }
 
 static int by_time(const void *left, const void *right)
@@ -220,10 +218,7 @@ typedef struct lt_numbered {
 static int by_number(const void *left, const void *right)
 {
     const lt_numbered *a = left, *b = right;
-    if (a->place.segment != b->place.segment)
-        return compare(a->place.segment, b->place.segment);
-    return a->place.number != b->place.number ? compare(a->place.number, b->place.number)
-                                              : compare(a->ask->line, b->ask->line);
+    return either(compare_places(a->place, b->place), compare(a->ask->line, b->ask->line));
 }
 
 /* What buyers were told, in the order of sale. */

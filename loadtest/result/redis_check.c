@@ -18,7 +18,7 @@ static void ask(lt_invariant *i, const lt_result *r, const lt_plan *p, const cha
     char *at = i->check + length;
     size_t room = sizeof(i->check) - length;
     const char *gap = length > 0 ? "; " : "";
-    if (strcmp(r->spec->strategy, "sharded") == 0)
+    if (sale_spec_sharded(r->spec))
         snprintf(at, room,
                  "%sredis-cli --scan --pattern 'fs:{%s#*}:%s:%s' | xargs -I K redis-cli %s K%s",
                  gap, p->item, r->sale, name, command, arguments);

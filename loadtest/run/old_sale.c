@@ -120,8 +120,7 @@ lt_old_sale *old_sale_hold(lt_http *http, const lt_plan *plan, const lt_sale_spe
     old->plan.stock = SHARES * plan->quantity;
     old->plan.reserve_s = 0;
     old->spec = *spec;
-    if ((spec->per_user_limit == SALE_NOT_GIVEN || plan->reserve_s > 0) &&
-        strcmp(spec->strategy, "sharded") != 0)
+    if ((spec->per_user_limit == SALE_NOT_GIVEN || plan->reserve_s > 0) && !sale_spec_sharded(spec))
         old->spec.per_user_limit = plan->quantity;
     old->key_prefix = key_prefix;
     old->recorder = recorder_open(NULL, err, sizeof(err));

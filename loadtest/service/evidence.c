@@ -23,7 +23,7 @@
 
 void evidence_terms(lt_pen *pen, const lt_plan *plan, const lt_sale_spec *spec, const lt_sale *sale)
 {
-    bool sharded = strcmp(spec->strategy, "sharded") == 0;
+    bool sharded = sale_spec_sharded(spec);
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
     pen_word(pen, "sale");

@@ -48,7 +48,7 @@ static char *sale_body(const lt_plan *plan, const lt_sale_spec *spec)
 /* The terms as asked for, where the answer does not name them. */
 static lt_sale terms_asked(const lt_sale_spec *spec)
 {
-    bool sharded = strcmp(spec->strategy, "sharded") == 0;
+    bool sharded = sale_spec_sharded(spec);
     return (lt_sale){.wait_ms = spec->wait_ms == SALE_NOT_GIVEN ? WAIT_MAX_MS : spec->wait_ms,
                      .segments = !sharded             ? 1
                                  : spec->segments > 0 ? spec->segments
@@ -86,7 +86,7 @@ static bool keeps_text(const cJSON *json, const char *name, const char *asked, c
 static bool keeps_terms(const cJSON *json, const lt_plan *plan, const lt_sale_spec *spec, char *err,
                         size_t err_len)
 {
-    bool sharded = strcmp(spec->strategy, "sharded") == 0;
+    bool sharded = sale_spec_sharded(spec);
     return keeps_text(json, "item", plan->item, err, err_len) &&
            keeps_text(json, "strategy", spec->strategy, err, err_len) &&
            keeps_text(json, "durability", spec->durability, err, err_len) &&
@@ -136,7 +136,7 @@ bool sale_create(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec, l
     if (!named)
         describe_reply("POST", url, &reply, "no sale id in the answer", err, err_len);
     bool good = named && keeps_terms(json, plan, spec, err, err_len) &&
-                take_terms(json, strcmp(spec->strategy, "sharded") == 0, &sale, err, err_len);
+                take_terms(json, sale_spec_sharded(spec), &sale, err, err_len);
     cJSON_Delete(json);
     if (good)
         *ret = sale;

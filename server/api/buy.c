@@ -69,28 +69,18 @@ static bool read_request_id(const api_request *http, purchase *request, api_repl
     return request->keyed || give_request_id(http, request, reply);
 }
 
-static bool read_quantity(const fs_api *api, const fs_query *query, int64_t *ret, api_reply *reply)
+/* A number from 1 on. */
+static bool read_number(const fs_query *query, const char *name, const char *code, int64_t most,
+                        int64_t otherwise, int64_t *ret, api_reply *reply)
 {
     char form[48];
-    query_status status = query_int(query, "quantity", 1, api->max_quantity, ret);
+    query_status status = query_int(query, name, 1, most, ret);
     if (status == QUERY_ABSENT)
-        *ret = 1;
+        *ret = otherwise;
     if (status != QUERY_BAD)
         return true;
-    snprintf(form, sizeof(form), "a number from 1 to %lld", (long long)api->max_quantity);
-    return api_param_ok(status, "bad_quantity", "quantity", form, reply);
-}
-
-static bool read_reserve(const fs_query *query, int64_t *ret, api_reply *reply)
-{
-    char form[48];
-    query_status status = query_int(query, "reserve_s", 1, RESERVE_MOST_S, ret);
-    if (status == QUERY_ABSENT)
-        *ret = 0;
-    if (status != QUERY_BAD)
-        return true;
-    snprintf(form, sizeof(form), "a number from 1 to %d", RESERVE_MOST_S);
-    return api_param_ok(status, "bad_reserve_s", "reserve_s", form, reply);
+    snprintf(form, sizeof(form), "a number from 1 to %lld", (long long)most);
+    return api_param_ok(status, code, name, form, reply);
 }
 
 static bool read_query(const fs_api *api, const api_request *http, buy_query *query,
@@ -101,8 +91,10 @@ static bool read_query(const fs_api *api, const api_request *http, buy_query *qu
            api_param_ok(query_word(http->query, "user", user_ok, request->user), "bad_user", "user",
                         USER_FORM, reply) &&
            api_read_ident(http->query, "sale", "bad_sale", false, query->sale, reply) &&
-           read_quantity(api, http->query, &request->quantity, reply) &&
-           read_reserve(http->query, &request->reserve_s, reply) &&
+           read_number(http->query, "quantity", "bad_quantity", api->max_quantity, 1,
+                       &request->quantity, reply) &&
+           read_number(http->query, "reserve_s", "bad_reserve_s", RESERVE_MOST_S, 0,
+                       &request->reserve_s, reply) &&
            api_read_not_after(http->query, &request->wanted_by_us, reply) &&
            read_request_id(http, request, reply);
 }
