@@ -62,6 +62,8 @@ stop() {
     while [ ${#running[@]} -gt 0 ]; do
         # One of them may have ended by itself just now.
         [ -z "$signal" ] || kill -s "$signal" "${running[@]}" 2>/dev/null || true
+        # What stands still takes no signal but KILL.
+        [ -z "$signal" ] || kill -s CONT "${running[@]}" 2>/dev/null || true
         signal=
         [ $SECONDS -lt $end ] || signal=KILL
         sleep 0.05
