@@ -267,6 +267,7 @@ static int run(const fs_options *options, const sigset_t *signals)
                   .auth = &auth,
                   .rate = &rate,
                   .max_quantity = options->max_quantity,
+                  .demo = strcmp(options->demo, "yes") == 0,
                   .item = options->sale.item[0] != '\0' ? options->sale.item : "P0001",
                   .sales = sale_table_open(&store)};
     keeper *looking =

@@ -69,6 +69,8 @@ static const option_spec specs[] = {
      SET("10")},
     {"rate-question", "COUNT", INT(rate_question, 0, 1000000),
      "public questions a second and address, 0 = any", SET("1000")},
+    {"demo", "yes|no", TEXT(demo),
+     "lets the admin stop the holder of a lock for 15 s: POST /locks/stop", SET("no")},
     {"allow-eviction", "yes|no", TEXT(allow_eviction),
      "sells even if Redis's maxmemory-policy may evict\n"
      "a sale's keys: the sale may oversell",
@@ -314,6 +316,11 @@ static bool has_no_terms(const fs_options *options)
     return true;
 }
 
+static bool is_yes_or_no(const char *from, const char *value)
+{
+    return strcmp(value, "yes") == 0 || strcmp(value, "no") == 0 || bad(from, value, "yes or no");
+}
+
 /* Checks values against each other. */
 static bool check(fs_options *options)
 {
@@ -323,8 +330,9 @@ static bool check(fs_options *options)
         return bad("--listen", options->listen, "one HOST:PORT with a port from 0 to 65535");
     if (options->name[0] != '\0' && !ident_ok(options->name, strlen(options->name)))
         return bad("--name", options->name, "1 to 64 of [A-Za-z0-9_-]");
-    if (strcmp(options->require_token, "yes") != 0 && strcmp(options->require_token, "no") != 0)
-        return bad("--require-token", options->require_token, "yes or no");
+    if (!is_yes_or_no("--require-token", options->require_token) ||
+        !is_yes_or_no("--demo", options->demo))
+        return false;
     if (options->redis[0] == '\0')
         return bad("--redis", "", "a URL");
     if (options->sale.item[0] == '\0')

@@ -17,6 +17,7 @@ typedef struct fs_options {
     char admin_token[512]; /* from the environment only */
     char buyer_key_file[512];
     char require_token[4];  /* "yes" or "no" */
+    char demo[4];           /* likewise */
     sale_request sale;      /* to start if its item has none; no item: none */
     char allow_eviction[4]; /* "yes" or "no" */
     int64_t threads;

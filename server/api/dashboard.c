@@ -11,7 +11,7 @@ static dashboard_answer put_document(fs_api *api, const char *item, dlock_time d
                                      fs_text *out)
 {
     text_put(out, STRING("instance", api->store->instance), STRING("version", FLASHSALE_VERSION),
-             STRING("admin", auth_needs(api->auth)));
+             STRING("admin", auth_needs(api->auth)), FLAG("demo", api->demo));
     return dashboard_read(api->dashboard, item, deadline, out);
 }
 

@@ -60,6 +60,7 @@ typedef struct fs_api {
     dashboard *dashboard; /* set before `open` */
     const char *item;     /* the default of the live page */
     int64_t max_quantity; /* units per buy */
+    bool demo;            /* the holder of a lock may be stopped: POST /locks/stop */
     atomic_bool open;     /* false until the start is complete: until then only /livez answers */
     atomic_bool refusing; /* it no longer sells either */
 } fs_api;

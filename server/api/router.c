@@ -21,6 +21,7 @@ typedef struct api_route {
         PLAIN,
         FORM, /* the parameters may come in a body too */
         ADMIN,
+        DEMO,    /* ADMIN, and not there unless with --demo yes */
         QUESTION /* everybody may ask, and Redis is asked: so often an address */
     } kind;
 } api_route;
@@ -51,6 +52,7 @@ static const api_route routes[] = {
      "POST /sales/resume with {\"item\":\"P0001\",\"sale\":\"...\",\"lost_orders\":5}", NULL,
      ADMIN},
     {"GET", "/locks", api_locks, "GET /locks", NULL, ADMIN},
+    {"POST", "/locks/stop", api_stop_holder, "POST /locks/stop?item=P0001", item_params, DEMO},
     {"GET", "/strategies", api_strategies, "GET /strategies", NULL, PLAIN},
     {"GET", "/livez", api_live, "GET /livez", NULL, PLAIN},
     {"GET", "/readyz", api_ready, "GET /readyz", NULL, PLAIN},
@@ -71,10 +73,10 @@ static bool is_path_of(const char *form, const char *path)
     return rest > end && strcmp(path + rest - end, form + 1) == 0;
 }
 
-static const api_route *find_route(const char *path)
+static const api_route *find_route(const char *path, bool demo)
 {
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
-        if (is_path_of(routes[i].path, path))
+        if (is_path_of(routes[i].path, path) && (routes[i].kind != DEMO || demo))
             return &routes[i];
     return NULL;
 }
@@ -136,7 +138,7 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
 {
     fs_query query;
     api_request asked = *request;
-    const api_route *route = find_route(request->path);
+    const api_route *route = find_route(request->path, api->demo);
     asked.query = &query;
     if (!route)
         problem(reply, 404, "not_found", "there is nothing at this path");
@@ -145,7 +147,8 @@ static void dispatch(fs_api *api, const api_request *request, api_reply *reply)
     else if ((route->kind != QUESTION ||
               api_may_go_on(api, rate_wait_question(api->rate, request->peer), reply)) &&
              read_params(route, request, &query, reply) &&
-             (route->kind != ADMIN || auth_admit(api->auth, request->headers.authorization, reply)))
+             ((route->kind != ADMIN && route->kind != DEMO) ||
+              auth_admit(api->auth, request->headers.authorization, reply)))
         route->endpoint(api, &asked, reply);
 }
 

@@ -16,6 +16,7 @@ api_endpoint api_items;       /* GET /items; admin */
 api_endpoint api_start_sale;  /* POST /sales */
 api_endpoint api_resume_sale; /* POST /sales/resume; admin */
 api_endpoint api_locks;       /* GET /locks */
+api_endpoint api_stop_holder; /* POST /locks/stop; admin, in a demonstration */
 api_endpoint api_strategies;  /* GET /strategies */
 api_endpoint api_live;        /* GET /livez */
 api_endpoint api_ready;       /* GET /readyz */

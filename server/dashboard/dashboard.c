@@ -37,9 +37,10 @@ struct dashboard {
     bool hurry; /* a document has become wanted */
     place places[ITEMS];
     pthread_cond_t wanted, made;
-    dlock_time next; /* look; this and what follows are the thread's alone */
-    document doc;    /* the one that is being made */
-    instances others;
+    dlock_time next;         /* look; this and what follows are the thread's alone */
+    document doc;            /* the one that is being made */
+    instances others;        /* but its changes are under the next one */
+    pthread_mutex_t hearing; /* for dashboard_owner() */
 };
 
 static bool is_over(dlock_time since, int64_t ms, dlock_time now)
@@ -86,7 +87,10 @@ static bool call_others(dashboard *d, bool watched)
     metrics_read_counts(d->metrics, &mine.numbers[TOLD_COUNTS]);
     feeds_seen feeds = {&mine, instances_now_ms(&d->others) * 1000};
     sale_table_each(d->sales, tell_feed, &feeds);
-    return instances_call(&d->others, &mine);
+    pthread_mutex_lock(&d->hearing);
+    bool looked_at = instances_call(&d->others, &mine);
+    pthread_mutex_unlock(&d->hearing);
+    return looked_at;
 }
 
 /* If it is time to. Under the lock, which is let go of while Redis is asked. */
@@ -221,6 +225,14 @@ dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadl
     return answer;
 }
 
+bool dashboard_owner(dashboard *d, const char *owner, char ret[IDENT_MAX + 1])
+{
+    pthread_mutex_lock(&d->hearing);
+    snprintf(ret, IDENT_MAX + 1, "%s", instances_owner(&d->others, owner));
+    pthread_mutex_unlock(&d->hearing);
+    return ret[0] != '\0';
+}
+
 /* ---- its life -------------------------------------------------------------------------------- */
 
 static void free_all(dashboard *d)
@@ -230,6 +242,7 @@ static void free_all(dashboard *d)
     pthread_cond_destroy(&d->wanted);
     pthread_cond_destroy(&d->made);
     pthread_mutex_destroy(&d->lock);
+    pthread_mutex_destroy(&d->hearing);
     free(d);
 }
 
@@ -242,6 +255,7 @@ dashboard *dashboard_start(fs_store *store, sale_table *sales, fs_metrics *metri
     d->sales = sales;
     d->metrics = metrics;
     pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_init(&d->hearing, NULL);
     dlock_cond_init(&d->wanted);
     dlock_cond_init(&d->made);
     instances_init(&d->others, store);

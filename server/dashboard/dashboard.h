@@ -35,4 +35,8 @@ typedef enum dashboard_answer {
  * the place of an item that has viewers. */
 dashboard_answer dashboard_read(dashboard *d, const char *item, dlock_time deadline, fs_text *out);
 
+/* The name of the instance with this lock owner's token. False: no heartbeat tells of it. Waits for
+ * a call to Redis that is under way. */
+bool dashboard_owner(dashboard *d, const char *owner, char ret[IDENT_MAX + 1]);
+
 #endif

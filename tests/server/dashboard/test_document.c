@@ -81,9 +81,9 @@ static void check_shape(const cJSON *document)
 {
     const cJSON *each;
     CHECK(document, "the document",
-          NAMES("instance", "version", "admin", "age_ms", "sale_age_ms", "item", "redis", "now_ms",
-                "sale", "feed", "locks", "instances", "outcomes", "minute", "latest"),
-          TEXT, TEXT, TEXT, NUMBER, NUMBER, TEXT, TEXT, NUMBER, OBJECT, NOTHING, ARRAY, ARRAY,
+          NAMES("instance", "version", "admin", "demo", "age_ms", "sale_age_ms", "item", "redis",
+                "now_ms", "sale", "feed", "locks", "instances", "outcomes", "minute", "latest"),
+          TEXT, TEXT, TEXT, FLAG, NUMBER, NUMBER, TEXT, TEXT, NUMBER, OBJECT, NOTHING, ARRAY, ARRAY,
           OBJECT, OBJECT, ARRAY);
     CHECK(member(document, "sale"), "the sale",
           NAMES("sale", "strategy", "state", "initial", "remaining", "orders", "units", "reserved",

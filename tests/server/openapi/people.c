@@ -1,6 +1,8 @@
 /* people.c - what buyers and admins hear from an instance that is well. */
 #include "tests/server/openapi/provoke.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +117,8 @@ void what_is_malformed_is_told_how(void **state)
         {"GET /orders?item=Page&after=0&segment=1", 400, "bad_segment"},
         {"GET /orders?item=Page&after=0&limit=0", 400, "bad_limit"},
         {"GET /orders?item=a&item=a", 400, "repeated_parameter"},
+        {"POST /locks/stop", 400, "bad_item"},
+        {"POST /locks/stop?item=a&item=a", 400, "repeated_parameter"},
         {"GET /items?after=%20", 400, "bad_after"},
         {"GET /items?after=a&after=a", 400, "repeated_parameter"},
         {"POST /sales {'item':'a'}", 400, "bad_sale"},
@@ -245,6 +249,30 @@ static void fill_what_admins_see(fx_server *server)
     fx_feed_remove();
 }
 
+static void *hold(void *server)
+{
+    char url[128];
+    fx_reply reply;
+    snprintf(url, sizeof(url), "%s/buy?item=Stop&user=u", fx_server_url(server));
+    fx_http("POST", url, NULL, NULL, PROVOKE_MS, &reply);
+    fx_reply_free(&reply);
+    return NULL;
+}
+
+/* Where it can be done, and where not. */
+static void stop_a_holder(void)
+{
+    pthread_t buyer;
+    fx_server *holder = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--demo", "no"));
+    fx_start_sale(fx.server[0], "Stop", "'stock':9,'strategy':'fair','hold_ms':9000");
+    fx_refused(holder, 404, "not_found", "POST /locks/stop?item=Stop");
+    pthread_create(&buyer, NULL, hold, holder);
+    provoke_await_text(fx.server[0], "\"stopped_ms\":", "POST /locks/stop?item=Stop");
+    fx_server_signal(holder, SIGKILL);
+    pthread_join(buyer, NULL);
+    fx_server_kill(holder);
+}
+
 void what_admins_hear(void **state)
 {
     (void)state;
@@ -257,6 +285,7 @@ void what_admins_hear(void **state)
         {"GET /orders?item=Admin&after=0&sale=zzz", 404, "no_such_sale"},
         {"GET /orders?item=Admin&after=7-ffffffffffff", 409, "feed_rewound"},
         {"GET /locks", 200, NULL},
+        {"POST /locks/stop?item=Admin", 409, "not_stopped"},
         {"GET /items", 200, NULL},
         {"POST /sales {'item':'Admin','stock':9,'durability':'disk'}", 409,
          "durability_unavailable"},
@@ -265,6 +294,7 @@ void what_admins_hear(void **state)
     };
     fill_what_admins_see(fx.server[0]);
     ASK_ALL(fx.server[0], all);
+    stop_a_holder();
 }
 
 /* A cancel is the admin's by this header only, whatever it says. */

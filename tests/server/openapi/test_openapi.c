@@ -22,6 +22,7 @@ static const walk_excuse excuses[] = {
 static int setup(void **state)
 {
     fx.plan = (fx_plan){.instances = 1, .one_server = true};
+    setenv("FLASHSALE_DEMO", "yes", 1); /* of all instances: one without has an endpoint less */
     int status = fx_service_start(state);
     walk_begin(fx.server[0]);
     return status;

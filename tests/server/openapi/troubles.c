@@ -32,6 +32,7 @@ void a_redis_that_is_away_is_named(void **state)
         "GET /orders/k1?item=Away",
         "GET /orders?item=Away",
         "GET /locks",
+        "POST /locks/stop?item=Away",
         "GET /items",
         "POST /sales {'item':'Away','stock':9}",
         "POST /sales/resume {'item':'Away','sale':'x','lost_orders':0}",
