@@ -29,7 +29,7 @@ const busy = new Set();
 let closed = false;
 
 function apply() {
-  ['start-sale', 'compare'].forEach(id => { byId(id).disabled = closed || busy.has(id); });
+  ['start-sale', 'compare', 'stop-holder'].forEach(id => { byId(id).disabled = closed || busy.has(id); });
 }
 
 export function setBusy(id, is) {

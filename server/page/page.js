@@ -13,6 +13,7 @@ import { poll } from './poll.js';
 import { drawReserving, setUpReserving } from './reserve.js';
 import { setUpSales } from './sale.js';
 import { loadStale } from './stale.js';
+import { drawStop, setUpStop } from './stop.js';
 import { loadStrategies } from './strategies.js';
 import { add } from './tables.js';
 import { setUpBuying } from './try.js';
@@ -59,7 +60,7 @@ function silent(next) {
 
 function draw(known) {
   last = known;
-  [drawSale, drawInstances, drawLock, drawMinute, drawOutcomes, drawLatest, drawReserving, drawAdmin].forEach(part => part(known));
+  [drawSale, drawInstances, drawLock, drawMinute, drawOutcomes, drawLatest, drawReserving, drawAdmin, drawStop].forEach(part => part(known));
   say('answered-by', `answered by ${known.instance || 'this instance'}, version ${known.version || 'unknown'}`);
   root.dataset.ready = 'yes';
 }
@@ -98,6 +99,7 @@ byId('choose').addEventListener('submit', event => {
 setUpBuying(() => item);
 setUpReserving(() => item);
 setUpSales(visit);
+setUpStop(() => item);
 setUpComparison();
 loadStrategies();
 loadStale();

@@ -104,10 +104,18 @@ export async function crowd(item, sale, buyers, answered) {
   return told;
 }
 
+function bearer(token) {
+  return token ? { Authorization: 'Bearer ' + token } : {};
+}
+
+/* Stops the holder of the item's lock for a while: {instance, fence, ...}, or the refusal. */
+export function stopHolder(item, token) {
+  return ask('POST', '/locks/stop', { item }, { headers: bearer(token) });
+}
+
 /* Starts a sale: {sale, ...terms}, or {sale: null, code, detail}. */
 export async function startSale(terms, token) {
-  const headers = { 'Content-Type': 'application/json' };
-  if (token) headers.Authorization = 'Bearer ' + token;
+  const headers = { 'Content-Type': 'application/json', ...bearer(token) };
   const answer = await ask('POST', '/sales', {}, { headers, body: JSON.stringify(terms) });
   if (answer.status === 201) return answer;
   const named = answer.status === 504 ? answer.sale : null, until = performance.now() + START_KNOWN_MS;

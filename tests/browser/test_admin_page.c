@@ -122,6 +122,7 @@ static void everybody_may_on_loopback_without_one(void **state)
     live_open(fx.server[0], "/");
     assert_true(fx_browser_holds(live_browser,
                                  "!document.querySelector('#admin-token').checkVisibility() &&"
+                                 "!document.querySelector('#stop-holder').checkVisibility() &&"
                                  "!document.querySelector('#start-sale').disabled"));
     press_start("Started");
     live_clean(NULL);

@@ -10,6 +10,7 @@
 
 #include "tests/support/browser/live.h"
 #include "tests/support/feed.h"
+#include "tests/support/patience.h"
 
 /* What the browser says of an instance that is away, or does not know its Redis yet. */
 static const char *const outage[] = {"net::ERR_", "status of 503", NULL};
@@ -22,7 +23,7 @@ static struct {
 
 static int setup(void **state)
 {
-    fx.plan = (fx_plan){.instances = 3, .args = FX_ARGS(FX_P0001)};
+    fx.plan = (fx_plan){.instances = 3, .args = FX_ARGS(FX_P0001, "--demo", "yes")};
     live_start(state);
     for (int i = 0; i < FX_INSTANCES; i++) {
         const char *url = fx_server_url(fx.server[i]);
@@ -163,6 +164,76 @@ static void it_shows_who_has_the_lock(void **state)
     pthread_join(waiter, NULL);
     live_await_number("sold", 2);
     live_clean(NULL);
+}
+
+/* ---- a holder that stands still -------------------------------------------------------------- */
+
+static void await_story(const char *pattern)
+{
+    fx_browser_await(live_browser, "document.getElementById('stop-said').textContent.match(/%s/)",
+                     pattern);
+}
+
+/* Starts a sale, lets `at` hold its lock, and presses the button. Its fence. */
+static long long stop_holder(int at, pthread_t *buyer)
+{
+    fx_sell("'stock':9,'strategy':'fair','hold_ms':8000,'wait_ms':30000,'lease_ms':%d",
+            fx_lease_ms(2000));
+    pthread_create(buyer, NULL, buy_one, fx.server[at]);
+    fx_browser_await(live_browser,
+                     "document.getElementById('lock-holder').textContent.includes('%s')",
+                     member[at].name);
+    long long fence = fence_of_lock();
+    fx_browser_click(live_browser, "#stop-holder");
+    return fence;
+}
+
+static void it_shows_who_gets_the_lock_of_a_stopped_holder(void **state)
+{
+    (void)state;
+    pthread_t holder, waiter;
+    char pattern[256];
+    live_open(fx.server[0], "/");
+    fx_sell("'stock':9,'strategy':'fair'");
+    fx_browser_click(live_browser, "#stop-holder");
+    await_story("^Not stopped: nobody holds the lock now;");
+    long long fence = stop_holder(1, &holder);
+    snprintf(pattern, sizeof(pattern),
+             "^%s held the lock .fence %lld. and is stopped for 15 s. Nobody else has it yet.$",
+             member[1].name, fence);
+    await_story(pattern);
+    assert_true(fx_browser_holds(live_browser, "document.getElementById('stop-holder').ariaDisabled"
+                                               " === 'true'"));
+    pthread_create(&waiter, NULL, buy_one, fx.server[2]);
+    snprintf(pattern, sizeof(pattern), "%s got it .fence [0-9]+., seen after [0-9,]+ ms.$",
+             member[2].name);
+    await_story(pattern);
+    assert_true(fx_browser_number(live_browser,
+                                  "return Number(document.getElementById('stop-said').textContent"
+                                  ".match(/got it .fence ([0-9]+)/)[1])") > (double)fence);
+    pthread_join(waiter, NULL);
+    await_story("was stopped for 15 s");
+    pthread_join(holder, NULL);
+    live_clean((const char *const[]){"/locks/stop", NULL}); /* 409 */
+}
+
+/* The page is the holder's own, and nobody waits. */
+static void it_shows_that_nobody_wanted_the_lock(void **state)
+{
+    (void)state;
+    pthread_t holder;
+    char pattern[256];
+    live_open(fx.server[0], "/");
+    long long fence = stop_holder(0, &holder);
+    fx_browser_await(live_browser, "document.documentElement.dataset.live === 'off'");
+    snprintf(pattern, sizeof(pattern),
+             "^%s held the lock .fence %lld. and was stopped for 15 s, so this page was, too. "
+             "Nobody else wanted it.$",
+             member[0].name, fence);
+    await_story(pattern);
+    fx_browser_await(live_browser, "!document.getElementById('stop-holder').ariaDisabled");
+    pthread_join(holder, NULL);
+    live_clean(outage);
 }
 
 /* ---- instances ------------------------------------------------------------------------------- */
@@ -395,6 +466,8 @@ int main(void)
         cmocka_unit_test(what_is_oversold_stands_out),
         cmocka_unit_test(nothing_is_lost_while_it_is_open),
         cmocka_unit_test(it_shows_who_has_the_lock),
+        cmocka_unit_test(it_shows_who_gets_the_lock_of_a_stopped_holder),
+        cmocka_unit_test(it_shows_that_nobody_wanted_the_lock),
         cmocka_unit_test(a_killed_instance_is_down_and_comes_back),
         cmocka_unit_test(one_that_drains_is_shown_to),
         cmocka_unit_test(it_says_when_its_own_instance_is_gone),

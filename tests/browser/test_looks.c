@@ -102,6 +102,10 @@ static void it_fits_two_screens_or_three_of_a_phone(void **state)
     sell_something();
     fx_browser_await(live_browser, "document.querySelector('#stale-verdict').textContent.length > "
                                    "1 && document.querySelectorAll('#instances li').length === 3");
+    fx_browser_do(live_browser,
+                  "document.getElementById('stop-said').textContent ="
+                  "  'vm-7001 held the lock (fence 1795847765694857) and is stopped for 15 s. '"
+                  "  + 'vm-7002 got it (fence 1795847767695772), seen after 2,001 ms.'");
     assert_screens(1280, 800, 2);
     assert_screens(375, 812, 3);
     live_clean(NULL);
@@ -288,5 +292,5 @@ int main(void)
         cmocka_unit_test(every_text_can_be_read),
         cmocka_unit_test(everything_has_a_name_to_be_read_out),
     };
-    return live_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001));
+    return live_run(tests, .instances = 3, .args = FX_ARGS(FX_P0001, "--demo", "yes"));
 }

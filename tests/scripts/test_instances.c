@@ -245,6 +245,11 @@ static void up_sells_until_down(void **state)
     assert_int_equal(fx_http("POST", url, NULL, NULL, 5000, &reply), 201);
     fx_reply_free(&reply);
 
+    snprintf(url, sizeof(url), "http://127.0.0.1:%d/dashboard", port[1]);
+    assert_int_equal(fx_http("GET", url, NULL, NULL, 5000, &reply), 200);
+    fx_has(reply.body, "\"demo\":true");
+    fx_reply_free(&reply);
+
     snprintf(name, sizeof(name), "flashsale-%d", port[1]);
     assert_true(pid_listens(name));
     assert_false(pid_listens("redis-0")); /* on a Unix socket, where this user alone gets at it */
