@@ -39,8 +39,9 @@ static inline const char *name_of(fx_server *server, char name[65])
 static inline const cJSON *find_instance(const cJSON *document, const char *name)
 {
     const cJSON *each;
-    cJSON_ArrayForEach(each, member(document, "instances")) if (strcmp(fx_json_text(each, "name"),
-                                                                       name) == 0) return each;
+    cJSON_ArrayForEach(each, member(document, "instances"))
+        if (strcmp(fx_json_text(each, "name"), name) == 0)
+            return each;
     return NULL;
 }
 
