@@ -52,8 +52,8 @@ void fx_postgres_stop(fx_postgres *pg); /* ends it, removes its directory. NULL 
 /* SIGKILL to all its processes at the same moment; they are gone afterwards. The address stays. */
 void fx_postgres_kill(fx_postgres *pg);
 void fx_postgres_remove_segment(int segment); /* of one that was killed, with its test */
-void fx_postgres_restart(fx_postgres *pg); /* kills it if it runs; on the same data and address;
-                                              waits until it has recovered */
+void fx_postgres_restart(fx_postgres *pg);    /* kills it if it runs; on the same data and address;
+                                                 waits until it has recovered */
 
 /* SIGSTOP, SIGCONT to all its processes: a database that is there and does not answer. */
 void fx_postgres_signal(fx_postgres *pg, int signo);
