@@ -35,8 +35,10 @@ typedef struct lt_history {
 } lt_history;
 
 /* Each element of an array whose length is beside it: EACH(const lt_ask, ask, h->asks). */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type and a name can not stand in parentheses */
 #define EACH(type, each, array)                                                                    \
     for (type *each = (array); each && each < (array) + array##_len; each++)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* Reads a history. False with a sentence in err that begins with the path; the history is to be
  * released in both cases. */
