@@ -2,9 +2,10 @@
  * stop.c - POST /locks/stop: pauses the process that holds an item's lock for 15 s, as a
  * demonstration of what becomes of the lock. The route exists with --demo yes only.
  *
- * A guard continues the process: a shell in a session of its own, which needs neither this instance
- * nor Redis. It starts before the process is stopped, so nothing that ends this instance leaves the
- * process stopped. If this instance is the holder, the guard stops it too, after the answer.
+ * A guard stops the process and continues it: a shell in a session of its own, which needs neither
+ * this instance nor Redis. So nothing that ends or stops this instance leaves the process stopped.
+ * If this instance is the holder, the guard waits for the answer first. A process that is stopped
+ * already gets no second guard.
  *
  * Many holds are shorter than a stop takes. So the lock is looked at again while another process
  * stands still. If that one holds it no more, it goes on at once, and the next holder is tried.
@@ -12,6 +13,7 @@
 #include "server/api/routes.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -25,9 +27,10 @@
 #define PAUSE_MS  3  /* between two tries */
 #define SETTLE_MS 10 /* until the last call of a process to the kernel has ended */
 
-/* The guard's script; $0 is the process, $1 how long it stands still. */
-#define CONTINUE "sleep $1; kill -CONT $0"
-#define STOP_OWN "sleep 0.1; kill -STOP $0; " CONTINUE
+#define SEEN_MS   1000 /* by then it stands still */
+
+/* The guard's script; $0 is the process, $1 how long it stands still, $2 when that begins. */
+#define GUARD "sleep $2; kill -STOP $0; sleep $1; kill -CONT $0"
 
 /* The guard's pid, which is its process group too; -1: not started. */
 static pid_t guard_start(pid_t process, bool own)
@@ -39,8 +42,8 @@ static pid_t guard_start(pid_t process, bool own)
     sigset_t child;
     snprintf(pid, sizeof(pid), "%d", (int)process);
     snprintf(seconds, sizeof(seconds), "%d", STOPPED_S);
-    char *const args[] = {(char *)"sh", (char *)"-c", (char *)(own ? STOP_OWN : CONTINUE),
-                          pid,          seconds,      NULL};
+    char *const args[] = {
+        (char *)"sh", (char *)"-c", (char *)GUARD, pid, seconds, (char *)(own ? "0.1" : "0"), NULL};
     char *const environment[] = {path, NULL};
 
     signal(SIGCHLD, SIG_IGN); /* here: the kernel reaps guards, which are the only children */
@@ -58,6 +61,24 @@ static pid_t guard_start(pid_t process, bool own)
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&how);
     return guard;
+}
+
+/* As /proc has it, for example 'T': stopped. 0: it is gone, or runs another program than this. */
+static char state_of(pid_t process)
+{
+    char path[64], own[256] = "", theirs[256] = "", text[512], state = 0;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)process);
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 ||
+        readlink(path, theirs, sizeof(theirs) - 1) <= 0 || strcmp(own, theirs) != 0)
+        return 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+    FILE *stat = fopen(path, "re");
+    size_t len = stat ? fread(text, 1, sizeof(text) - 1, stat) : 0;
+    if (stat)
+        fclose(stat);
+    text[len] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && sscanf(name_end, ") %c", &state) == 1 ? state : 0;
 }
 
 static void not_stopped(api_reply *reply, const char *why)
@@ -78,7 +99,10 @@ static const char *find_fault(fs_api *api, const dlock_info *lock, char ret[IDEN
         return "the holder is no instance of this service";
     if (strncmp(own, lock->host, host) != 0 || own[host] != '/' || kill((pid_t)lock->pid, 0) != 0)
         return "the holder runs on another host, or as another user";
-    return NULL;
+    char state = state_of((pid_t)lock->pid);
+    return state == 0 || state == 'Z' ? "the holder has ended"
+           : state == 'T'             ? "the holder is stopped already"
+                                      : NULL;
 }
 
 /* Stops another process than this one, if it holds the lock still: then *lock is as it was seen
@@ -87,17 +111,19 @@ static bool stop_other(const open_sale *sale, dlock_info *lock)
 {
     dlock_info again = {.held = false};
     pid_t process = (pid_t)lock->pid, guard = guard_start(process, false);
-    bool stopped = guard > 0 && kill(process, SIGSTOP) == 0;
-    if (stopped)
-        dlock_sleep(dlock_in_ms(SETTLE_MS));
-    if (stopped && sale_lock_look(sale, sale->strategy->lock.kind, 0, &again) &&
-        again.pid == lock->pid && strcmp(again.host, lock->host) == 0) {
+    dlock_time until = dlock_in_ms(SEEN_MS);
+    if (guard < 0)
+        return false;
+    while (state_of(process) != 'T' && !dlock_passed(until))
+        dlock_sleep(dlock_in_ms(1));
+    dlock_sleep(dlock_in_ms(SETTLE_MS));
+    if (sale_lock_look(sale, sale->strategy->lock.kind, 0, &again) && again.pid == lock->pid &&
+        strcmp(again.host, lock->host) == 0 && state_of(process) == 'T') {
         *lock = again;
         return true;
     }
+    kill(-guard, SIGKILL);
     kill(process, SIGCONT);
-    if (guard > 0)
-        kill(-guard, SIGKILL);
     return false;
 }
 
@@ -139,6 +165,9 @@ static void take(void *arg, fs_sale *sale)
     w->sale = sale;
 }
 
+/* One at a time: what one has stopped, another one finds stopped. */
+static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+
 void api_stop_holder(fs_api *api, const api_request *request, api_reply *reply)
 {
     char item[IDENT_MAX + 1];
@@ -153,9 +182,12 @@ void api_stop_holder(fs_api *api, const api_request *request, api_reply *reply)
         not_stopped(reply, "the sale's strategy has no lock");
     else if (sale->key_sets > 1)
         not_stopped(reply, "the sale has several locks, one for each segment");
-    else
+    else {
+        pthread_mutex_lock(&alone);
         for (int i = 0; i < TRIES && !try_to_stop(api, sale, reply); i++)
             dlock_sleep(dlock_in_ms(PAUSE_MS));
+        pthread_mutex_unlock(&alone);
+    }
     if (w.sale)
         sale_table_put(w.sale);
 }

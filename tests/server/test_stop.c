@@ -152,6 +152,8 @@ static void a_stopped_holder_goes_on(void **state)
     int64_t from_s = now_s();
     fx_expect(asked, 200, "GET /stock?item=%s", other.item); /* so that it knows the sale */
     stop(&other, asked);
+    fx_has(fx_refused(asked, 409, "not_stopped", "POST /locks/stop?item=%s", other.item),
+           "stopped already");
     stop(&own, fx.server[2]);
     fx_server_kill(asked);
     for (int i = 0; i < 2; i++)
