@@ -24,10 +24,10 @@
 
 #define STOPPED_S 15
 #define TRIES     20
-#define PAUSE_MS  3  /* between two tries */
-#define SETTLE_MS 10 /* until the last call of a process to the kernel has ended */
-
+#define PAUSE_MS  3    /* between two tries */
+#define SETTLE_MS 10   /* until the last call of a process to the kernel has ended */
 #define SEEN_MS   1000 /* by then it stands still */
+#define TRY_MS    2000 /* no try begins later */
 
 /* The guard's script; $0 is the process, $1 how long it stands still, $2 when that begins. */
 #define GUARD "sleep $2; kill -STOP $0; sleep $1; kill -CONT $0"
@@ -66,19 +66,18 @@ static pid_t guard_start(pid_t process, bool own)
 /* As /proc has it, for example 'T': stopped. 0: it is gone, or runs another program than this. */
 static char state_of(pid_t process)
 {
-    char path[64], own[256] = "", theirs[256] = "", text[512], state = 0;
+    char path[64], own[256] = "", theirs[256] = "", state = 0;
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)process);
     if (readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 ||
         readlink(path, theirs, sizeof(theirs) - 1) <= 0 || strcmp(own, theirs) != 0)
         return 0;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
     FILE *stat = fopen(path, "re");
-    size_t len = stat ? fread(text, 1, sizeof(text) - 1, stat) : 0;
+    if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
     if (stat)
         fclose(stat);
-    text[len] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end && sscanf(name_end, ") %c", &state) == 1 ? state : 0;
+    return state;
 }
 
 static void not_stopped(api_reply *reply, const char *why)
@@ -106,7 +105,9 @@ static const char *find_fault(fs_api *api, const dlock_info *lock, char ret[IDEN
 }
 
 /* Stops another process than this one, if it holds the lock still: then *lock is as it was seen
- * while the process stood still. Otherwise the process goes on. */
+ * while the process stood still. Otherwise the process goes on. A guard that is late is left to
+ * continue the process itself: if it ended now, its SIGSTOP could come behind a SIGCONT from here.
+ */
 static bool stop_other(const open_sale *sale, dlock_info *lock)
 {
     dlock_info again = {.held = false};
@@ -116,9 +117,11 @@ static bool stop_other(const open_sale *sale, dlock_info *lock)
         return false;
     while (state_of(process) != 'T' && !dlock_passed(until))
         dlock_sleep(dlock_in_ms(1));
+    if (state_of(process) != 'T')
+        return false;
     dlock_sleep(dlock_in_ms(SETTLE_MS));
     if (sale_lock_look(sale, sale->strategy->lock.kind, 0, &again) && again.pid == lock->pid &&
-        strcmp(again.host, lock->host) == 0 && state_of(process) == 'T') {
+        strcmp(again.host, lock->host) == 0) {
         *lock = again;
         return true;
     }
@@ -151,43 +154,30 @@ static bool try_to_stop(fs_api *api, const open_sale *sale, api_reply *reply)
     return true;
 }
 
-typedef struct wanted {
-    const char *item;
-    fs_sale *sale; /* NULL: not found */
-} wanted;
-
-static void take(void *arg, fs_sale *sale)
-{
-    wanted *w = arg;
-    if (w->sale || strcmp(sale->open_sale.terms.item, w->item) != 0)
-        return;
-    atomic_fetch_add(&sale->refs, 1);
-    w->sale = sale;
-}
-
 /* One at a time: what one has stopped, another one finds stopped. */
 static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
 
 void api_stop_holder(fs_api *api, const api_request *request, api_reply *reply)
 {
     char item[IDENT_MAX + 1];
-    wanted w = {.item = item};
+    fs_sale *taken;
     if (!api_read_ident(request->query, "item", "bad_item", true, item, reply))
         return;
-    sale_table_each(api->sales, take, &w);
-    const open_sale *sale = w.sale ? &w.sale->open_sale : NULL;
-    if (!sale)
+    if (!sale_table_take(api->sales, item, false, &taken)) {
         not_stopped(reply, "this instance knows no sale of the item");
-    else if (!sale->strategy->locked)
+        return;
+    }
+    const open_sale *sale = &taken->open_sale;
+    if (!sale->strategy->locked) {
         not_stopped(reply, "the sale's strategy has no lock");
-    else if (sale->key_sets > 1)
+    } else if (sale->key_sets > 1) {
         not_stopped(reply, "the sale has several locks, one for each segment");
-    else {
+    } else {
+        dlock_time until = dlock_in_ms(TRY_MS);
         pthread_mutex_lock(&alone);
-        for (int i = 0; i < TRIES && !try_to_stop(api, sale, reply); i++)
+        for (int i = 0; i < TRIES && !try_to_stop(api, sale, reply) && !dlock_passed(until); i++)
             dlock_sleep(dlock_in_ms(PAUSE_MS));
         pthread_mutex_unlock(&alone);
     }
-    if (w.sale)
-        sale_table_put(w.sale);
+    sale_table_put(taken);
 }
