@@ -27,7 +27,7 @@ end
 
 -- A counter must outlive the grants whose fences it issued, or they would count as stale. So it lives
 -- a day longer than the lease; each renewal extends it, and none shortens it: of several holders,
--- another one may have a longer lease.
+-- another one may have a longer lease. The number of a semaphore's permits lives as long.
 local FENCE_MS = 86400000
 local function life(key, lease_ms)
     return math.max(FENCE_MS + lease_ms, redis.call('PTTL', key))

@@ -17,7 +17,7 @@ if denied then return denied end
 local writes = weight(token) == math.huge
 if KEYS[6] then
     if permits() then
-        redis.call('PEXPIRE', KEYS[6], math.max(FENCE_MS + ARGV[2], redis.call('PTTL', KEYS[6])))
+        keep_fences(6, 6, ARGV[2])
     else
         redis.call('SET', KEYS[6], ARGV[5], 'PX', FENCE_MS + ARGV[2])
         capacity = tonumber(ARGV[5])

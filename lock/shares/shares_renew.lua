@@ -6,7 +6,5 @@ local ends = has(ARGV[1])
 if not ends or tonumber(ends) <= now_ms then return 0 end
 hold(ARGV[1], ARGV[2])
 keep_fences(2, 2, ARGV[2])
-if KEYS[6] then
-    redis.call('PEXPIRE', KEYS[6], math.max(FENCE_MS + ARGV[2], redis.call('PTTL', KEYS[6])))
-end
+if KEYS[6] then keep_fences(6, 6, ARGV[2]) end
 return 1
