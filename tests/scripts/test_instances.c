@@ -299,13 +299,7 @@ static void assert_told(const char *what, const char *words)
 
 static bool has_ended(void *pid)
 {
-    char path[64], state = 'Z';
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)*(pid_t *)pid);
-    FILE *stat = fopen(path, "re");
-    if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'Z';
-    if (stat)
-        fclose(stat);
+    char state = fx_pid_state(*(pid_t *)pid);
     return state == 'Z' || state == 'X';
 }
 

@@ -29,14 +29,7 @@ static pid_t pid_of(int i)
 
 static bool is_stopped(void *pid)
 {
-    char path[64], state = '-';
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)*(pid_t *)pid);
-    FILE *stat = fopen(path, "re");
-    if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-        state = '-';
-    if (stat)
-        fclose(stat);
-    return state == 'T';
+    return fx_pid_state(*(pid_t *)pid) == 'T';
 }
 
 static bool goes_on(void *pid)

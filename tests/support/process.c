@@ -198,6 +198,18 @@ pid_t fx_process_pid(const fx_process *p)
     return p->pid;
 }
 
+char fx_pid_state(pid_t pid)
+{
+    char path[64], state = 'X';
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *stat = fopen(path, "re");
+    if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    if (stat)
+        fclose(stat);
+    return state;
+}
+
 const char *fx_process_stdout(fx_process *p)
 {
     return stream_read(&p->out);

@@ -45,6 +45,9 @@ int fx_shell_output(const char *command, char *output, size_t output_len);
 
 pid_t fx_process_pid(const fx_process *process);
 
+/* The state of any process as /proc has it: 'T' is stopped, 'Z' has ended. 'X': there is none. */
+char fx_pid_state(pid_t pid);
+
 /* Everything written so far, NUL-terminated; valid until the next call for the same stream. */
 const char *fx_process_stdout(fx_process *process);
 const char *fx_process_stderr(fx_process *process);
