@@ -100,7 +100,7 @@ static void end_sleep(cancel_listener *l)
     pthread_mutex_t *both[] = {&end->lock->cohort.lock, &end->lock->wait_set.lock};
     for (int i = 0; i < 2; i++) {
         pthread_mutex_lock(both[i]);
-        pthread_cond_signal(&end->w->cond);
+        dlock_sleeper_rouse(&end->w->place);
         pthread_mutex_unlock(both[i]);
     }
 }
@@ -121,7 +121,6 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
     waiter w = {0};
     dlock_attempt_begin(&at, wait);
     dlock_acquire_waiter(lock, wait, &w);
-    dlock_cond_init(&w.cond);
     sleep_end end = {.listener = {.fired = end_sleep}, .lock = lock, .w = &w};
     if (wait->cancel)
         dlock_cancel_listen(wait->cancel, &end.listener);
@@ -133,13 +132,13 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
         *ret = w.handed;
         extend_old(*ret);
     } else if (status == DLOCK_OK) {
+        atomic_init(&w.place, 0); /* may have ended in the line */
         status = new_grant(lock, &w, wait, &at, ret);
         if (status != DLOCK_OK)
             dlock_cohort_next(lock);
     }
     if (wait->cancel)
         dlock_cancel_forget(wait->cancel, &end.listener);
-    pthread_cond_destroy(&w.cond);
     return status;
 }
 

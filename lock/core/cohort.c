@@ -23,7 +23,7 @@ dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *w
         return DLOCK_OK;
     }
     dlock_waiter_append(&c->line, w);
-    while (!w->handed && !w->your_turn) {
+    while (!dlock_sleeper_ended(&w->place)) {
         status = dlock_cancelled(wait) ? DLOCK_CANCELLED
                  : dlock_passed(until) ? DLOCK_BUSY
                                        : DLOCK_OK;
@@ -31,7 +31,12 @@ dlock_status dlock_cohort_enter(dlock_lock *lock, waiter *w, const dlock_wait *w
             dlock_waiter_unlink(&c->line, w);
             break;
         }
-        dlock_cond_wait(&w->cond, &c->lock, until);
+        dlock_sleeper_ready(&w->place);
+        pthread_mutex_unlock(&c->lock);
+        dlock_sleeper_wait(&w->place, until);
+        if (dlock_sleeper_ended(&w->place)) /* the lock would only delay it */
+            return DLOCK_OK;
+        pthread_mutex_lock(&c->lock);
     }
     pthread_mutex_unlock(&c->lock);
     return status;
@@ -72,7 +77,7 @@ bool dlock_cohort_pass(dlock_lock *lock, grant *g)
         g->passed++;
         dlock_grant_set_holder(g, NULL);
         w->handed = g;
-        pthread_cond_signal(&w->cond);
+        dlock_sleeper_end(&w->place);
     }
     pthread_mutex_unlock(&c->lock);
     return w;
@@ -85,12 +90,10 @@ void dlock_cohort_next(dlock_lock *lock)
         return;
     pthread_mutex_lock(&c->lock);
     waiter *w = take_first(c);
-    if (w) {
-        w->your_turn = true;
-        pthread_cond_signal(&w->cond);
-    } else {
+    if (w)
+        dlock_sleeper_end(&w->place);
+    else
         c->busy = false;
-    }
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "core/kind.h"
+#include "redis/thread.h"
 
 enum {
     TOKEN_LEN = 160, /* "<client id>:<number>", perhaps "*w" or "*<permits>", and NUL */
@@ -22,8 +23,8 @@ typedef struct waiter {
     char token[TOKEN_LEN];
     int64_t lease_ms; /* that it asks for */
     void (*on_wake)(
-        struct waiter *w); /* pending: called in place of `cond`, under the set's lock */
-    pthread_cond_t cond;
+        struct waiter *w); /* pending: called instead of `place`, under the set's lock */
+    dlock_sleeper place;
     bool asleep;              /* wait set: in dlock_wait_set_wait() */
     bool woken;               /* wait set: take `given`, or ask Redis now */
     struct lock_watch *watch; /* wait set: wakes it; NULL = none */
@@ -31,8 +32,7 @@ typedef struct waiter {
     answer given;             /* wait set: the grant that the wake-up brought, if granted */
     dlock_time without;       /* wait set: last known to be without the lock when this was asked; */
     uint64_t without_fence;   /* ... this was the last fence issued then */
-    bool your_turn;           /* cohort: go and ask Redis */
-    struct grant *handed;     /* cohort: yours */
+    struct grant *handed;     /* cohort: yours; NULL at its turn: go and ask Redis */
     struct waiter *next, *prev;
 } waiter;
 

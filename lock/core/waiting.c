@@ -47,7 +47,7 @@ static void wake(waiter *w)
     if (w->on_wake)
         w->on_wake(w);
     else
-        pthread_cond_signal(&w->cond);
+        dlock_sleeper_rouse(&w->place);
 }
 
 /* Chooses the first waiter that sleeps, unless one is chosen already and has yet to ask. If nobody
@@ -143,8 +143,12 @@ bool dlock_wait_set_wait(dlock_lock *lock, waiter *w, const dlock_wait *wait, dl
     wait_set *set = &lock->wait_set;
     pthread_mutex_lock(&set->lock);
     w->asleep = true;
-    while (!w->woken && !dlock_cancelled(wait) && !dlock_passed(until))
-        dlock_cond_wait(&w->cond, &set->lock, until);
+    while (!w->woken && !dlock_cancelled(wait) && !dlock_passed(until)) {
+        dlock_sleeper_ready(&w->place);
+        pthread_mutex_unlock(&set->lock);
+        dlock_sleeper_wait(&w->place, until);
+        pthread_mutex_lock(&set->lock);
+    }
     bool woken = dlock_wait_set_rise(set, w, true);
     pthread_mutex_unlock(&set->lock);
     return woken;

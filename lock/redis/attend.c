@@ -26,7 +26,7 @@ void dlock_line_pass_on(shared *s, station *k, line *l)
     bool lazy = true;
     shared_call *next = l->led ? NULL : last_of_a_thread(l, &lazy);
     if (next) {
-        pthread_cond_signal(&next->wake);
+        dlock_sleeper_rouse(&next->place);
         return;
     }
     bool awaited = lazy && !dlock_passed(s->lazy_at);

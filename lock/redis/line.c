@@ -25,13 +25,10 @@ void dlock_line_settle(shared *s, shared_call *a, dlock_redis_outcome outcome, r
     a->outcome = outcome;
     a->reply = reply;
     a->line = NULL;
-    if (a->done) {
-        a->next = s->finished;
-        s->finished = a;
-    } else {
-        a->is_done = true;
-        pthread_cond_signal(&a->wake);
-    }
+    a->is_done = true;
+    a->next = NULL;
+    *s->finished_end = a;
+    s->finished_end = &a->next;
 }
 
 void dlock_line_tell_finished(shared *s)
@@ -39,10 +36,14 @@ void dlock_line_tell_finished(shared *s)
     while (s->finished) {
         shared_call *a = s->finished;
         s->finished = NULL;
+        s->finished_end = &s->finished;
         pthread_mutex_unlock(&s->lock);
         for (shared_call *next; a; a = next) {
             next = a->next;
-            a->done(a);
+            if (a->done)
+                a->done(a);
+            else
+                dlock_sleeper_end(&a->place);
         }
         pthread_mutex_lock(&s->lock);
     }
@@ -64,7 +65,7 @@ static void nudge(shared *s, const station *k)
     if (k->first && k->first->done)
         dlock_line_poke(s);
     else if (k->first)
-        pthread_cond_signal(&k->first->wake);
+        dlock_sleeper_rouse(&k->first->place);
 }
 
 void dlock_line_fail_queue(shared *s, station *k, const char *said)
@@ -298,7 +299,7 @@ static void unbusy(station *k, line *l)
 {
     l->busy = false;
     if (l->leader)
-        pthread_cond_signal(&l->leader->wake);
+        dlock_sleeper_rouse(&l->leader->place);
     dlock_line_let_go(k, l);
 }
 

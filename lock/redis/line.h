@@ -62,7 +62,7 @@ struct shared {
     pthread_mutex_t lock;   /* guards everything, but a line's conn while that is busy */
     pthread_cond_t idle;    /* a dialling thread ended */
     _Atomic int64_t rtt_us; /* to the farthest server */
-    shared_call *finished;  /* asynchronous calls that are done, but not called back yet */
+    shared_call *finished, **finished_end; /* done, but their callers are not told yet */
     station stations[DLOCK_SERVERS_MAX];
     pthread_t thread;
     bool has_thread, stop, poked;
@@ -75,7 +75,7 @@ struct shared {
 
 void dlock_line_poke(shared *s); /* the thread looks again */
 void dlock_line_settle(shared *s, shared_call *a, dlock_redis_outcome outcome, redisReply *reply);
-void dlock_line_tell_finished(shared *s); /* the asynchronous calls that were settled */
+void dlock_line_tell_finished(shared *s); /* those who settle calls do this soon */
 
 /* What is queued is not sent; `said`: see dlock_redis_said(). */
 void dlock_line_fail_queue(shared *s, station *k, const char *said);

@@ -157,6 +157,15 @@ bool dlock_shared_push(shared *s, station *k)
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
+/* Sleeps until it is roused. Under the lock, which it releases meanwhile. */
+static void nap(shared *s, shared_call *a, dlock_time until)
+{
+    dlock_sleeper_ready(&a->place);
+    pthread_mutex_unlock(&s->lock);
+    dlock_sleeper_wait(&a->place, until);
+    pthread_mutex_lock(&s->lock);
+}
+
 /* Waits until answers may be there to read. Under the lock, which it releases meanwhile. */
 static bool await(shared *s, line *l, dlock_time until)
 {
@@ -176,17 +185,18 @@ static void lead(shared *s, shared_call *a)
     station *k = &s->stations[a->server];
     l->led = true;
     while (!a->is_done && !dlock_passed(a->deadline)) {
-        if (l->busy) {
+        if (s->finished) {
+            dlock_line_tell_finished(s);
+        } else if (l->busy) {
             l->leader = a;
-            dlock_cond_wait(&a->wake, &s->lock, a->deadline);
+            nap(s, a, a->deadline);
             l->leader = NULL;
         } else if (await(s, l, a->deadline) && !l->busy && !l->failed) {
             dlock_line_step(s, k, l);
-            dlock_line_tell_finished(s);
         }
     }
     while (!a->is_done && !dlock_line_give_up(s, a)) /* it is being written or read */
-        dlock_cond_wait(&a->wake, &s->lock, dlock_in_ms(1));
+        nap(s, a, dlock_in_ms(1));
     l->led = false;
     dlock_line_pass_on(s, k, l);
 }
@@ -205,9 +215,32 @@ static void go_on_writing(shared *s, shared_call *a)
 
 static void enqueue(station *k, shared_call *a)
 {
+    a->is_done = false;
     a->next = NULL;
     *k->end = a;
     k->end = &a->next;
+}
+
+/* Does what is to be done now. Returns until when to sleep if nobody rouses it. Under the lock,
+ * which it releases meanwhile. */
+static dlock_time take_part(shared *s, station *k, shared_call *a)
+{
+    for (;;) {
+        if (s->finished)
+            dlock_line_tell_finished(s);
+        else if (a->is_done) /* another thread tells it */
+            return dlock_in_ms(60000);
+        else if (a->line && !a->line->led)
+            lead(s, a);
+        else if (dlock_passed(a->deadline) && !dlock_line_give_up(s, a))
+            return dlock_in_ms(1);
+        else if (a->line && a->line->unwritten && !a->line->busy)
+            go_on_writing(s, a);
+        else if (a->line)
+            return dlock_sooner(a->deadline, dlock_in_ms(60000));
+        else if (!a->is_done && !dlock_shared_push(s, k))
+            return dlock_sooner(a->deadline, dlock_in_ms(STALL_MS));
+    }
 }
 
 void dlock_shared_ask(shared *s, int server, shared_call *a)
@@ -217,26 +250,17 @@ void dlock_shared_ask(shared *s, int server, shared_call *a)
     if (a->args->failed)
         return;
     a->server = server;
-    dlock_cond_init(&a->wake);
     pthread_mutex_lock(&s->lock);
     enqueue(k, a);
-    while (!a->is_done) {
-        if (a->line && !a->line->led)
-            lead(s, a);
-        else if (dlock_passed(a->deadline) && dlock_line_give_up(s, a))
+    for (;;) {
+        dlock_time until = take_part(s, k, a);
+        dlock_sleeper_ready(&a->place);
+        pthread_mutex_unlock(&s->lock);
+        dlock_sleeper_wait(&a->place, until);
+        if (dlock_sleeper_ended(&a->place))
             break;
-        else if (s->finished)
-            dlock_line_tell_finished(s);
-        else if (a->line && a->line->unwritten && !a->line->busy)
-            go_on_writing(s, a);
-        else if (a->line)
-            dlock_cond_wait(&a->wake, &s->lock, dlock_sooner(a->deadline, dlock_in_ms(60000)));
-        else if (!dlock_shared_push(s, k))
-            dlock_cond_wait(&a->wake, &s->lock, dlock_sooner(a->deadline, dlock_in_ms(STALL_MS)));
+        pthread_mutex_lock(&s->lock);
     }
-    dlock_line_tell_finished(s);
-    pthread_mutex_unlock(&s->lock);
-    pthread_cond_destroy(&a->wake);
     dlock_redis_hear(a->reply && a->reply->type == REDIS_REPLY_ERROR ? a->reply->str
                      : a->said[0]                                    ? a->said
                                                                      : NULL);
@@ -322,6 +346,7 @@ shared *dlock_shared_new(dlock_redis *redis)
     s->redis = redis;
     s->wake_fd = -1;
     s->earliest.us = INT64_MAX;
+    s->finished_end = &s->finished;
     pthread_mutex_init(&s->lock, NULL);
     dlock_cond_init(&s->idle);
     for (int i = 0; i < DLOCK_SERVERS_MAX; i++) {

@@ -3,6 +3,7 @@
 #define DLOCK_REDIS_SHARED_CALL_H
 
 #include "redis/conn.h"
+#include "redis/thread.h"
 
 typedef struct shared shared;
 typedef struct shared_call shared_call;
@@ -32,7 +33,7 @@ struct shared_call {
     bool is_done;
     line *line; /* NULL: it waits to be sent, or is done */
     char said[24];
-    pthread_cond_t wake;
+    dlock_sleeper place; /* ended when it is done, and nobody uses it any more */
     shared_call *next;
 };
 

@@ -380,7 +380,6 @@ static void a_broadcast_wakes_one_and_is_passed_on(void **state)
     dlock_lock *lock = rig_lock(r->client, "one", polls);
     for (int i = 0; i < 3; i++) {
         s[i].lock = lock;
-        dlock_cond_init(&s[i].w.cond);
         dlock_wait_set_enter(&lock->wait_set, &s[i].w);
         pthread_create(&s[i].thread, NULL, sleep_in_set, &s[i]);
         until_asleep(&s[i]);
@@ -398,10 +397,8 @@ static void a_broadcast_wakes_one_and_is_passed_on(void **state)
     until_up(s, 3, 3);
     dlock_wait_set_leave(&lock->wait_set, &s[2].w);
     dlock_wait_set_wake_one(&lock->wait_set); /* for nobody */
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         pthread_join(s[i].thread, NULL);
-        pthread_cond_destroy(&s[i].w.cond);
-    }
     dlock_lock_free(lock);
 }
 
