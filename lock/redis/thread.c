@@ -43,7 +43,6 @@ void dlock_sleeper_wait(dlock_sleeper *at, dlock_time until)
     } left = {(long)(left_us / 1000000), (long)(left_us % 1000000 * 1000)};
     if (left_us > 0 && atomic_load(at) == ASLEEP)
         syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, ASLEEP, &left, NULL, 0);
-    change(at, ASLEEP, AWAKE);
 }
 
 /* The thread may be gone: then this wakes nobody, or somebody who looks what woke it. */
