@@ -116,10 +116,12 @@ static void a_stream_needs_no_thread(void **state)
     char threads[12];
     snprintf(threads, sizeof(threads), "%d", THREADS);
     fx_server *small = fx_server_start(fx_redis_url(fx.redis), FX_ARGS("--threads", threads));
-    for (int i = 0; i < VIEWERS; i++)
+    for (int i = 0; i < VIEWERS; i++) { /* at once they would be a crowd of newcomers */
         s[i] = (stream){.fd = open_stream(small, "")};
+        await_events(&s[i], 1);
+    }
     for (int i = 0; i < VIEWERS; i++)
-        await_events(&s[i], 3);
+        await_events(&s[i], events(&s[i]) + 2);
     fx_expect(small, 201, "POST /buy?item=P0001&user=u"); /* there are threads for buyers */
     for (int i = 1; i < VIEWERS; i++)
         close(s[i].fd);
