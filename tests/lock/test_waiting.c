@@ -63,8 +63,9 @@ static void two_locks_of_one_name_wake_each_their_own(void **state)
 static void a_slow_poller_is_not_starved(void **state)
 {
     rig *r = *state;
-    dlock_options slow = {.kind = DLOCK_FAIR, .poll_ms = 1500};
-    wish w = {.lock = rig_lock(r->client, "slow", slow), .wait = {.wait_ms = 1200}};
+    int poll_ms = fx_patient_ms(1500);
+    dlock_options slow = {.kind = DLOCK_FAIR, .poll_ms = poll_ms};
+    wish w = {.lock = rig_lock(r->client, "slow", slow), .wait = {.wait_ms = poll_ms / 5 * 4}};
     pthread_t thread;
     dlock_hold *hold;
     assert_int_equal(dlock_acquire(w.lock, NULL, &hold), DLOCK_OK);
@@ -74,7 +75,7 @@ static void a_slow_poller_is_not_starved(void **state)
     dlock_release(hold);
     pthread_join(thread, NULL);
     assert_int_equal(w.status, DLOCK_OK);
-    assert_true(dlock_now().us - start.us < 900000);
+    assert_true(dlock_now().us - start.us < poll_ms * 600LL);
     dlock_lock_free(w.lock);
 }
 

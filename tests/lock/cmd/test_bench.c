@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "tests/support/patience.h"
+
 /* The command's parts are no library: their tests take them in whole. */
 #include "lock/cmd/bench/latency.c" // NOLINT(bugprone-suspicious-include)
 #include "lock/cmd/json.c"          // NOLINT(bugprone-suspicious-include)
@@ -345,28 +347,43 @@ static void tells_when_a_lock_does_not_exclude(void **state)
 }
 
 /* Added to what the library promises, for a machine that runs other tests too. Still far from what
- * a lost wake-up (the lease), or a claim window for each dead thread (2 s), would cost. */
+ * a lost wake-up (the lease), or a claim window for each dead thread (2 s), would cost, so one of
+ * some tries is as quick, however little of a processor the others had. */
 #define SLACK_MS 500
+#define TRIES    6
 
-static void a_killed_holder_is_followed_after_its_lease(void **state)
+/* Of the rows of a bench with a kill, whether all have this figure, and not above this. */
+static bool kills_cost(const char *words, const char *killed, const char *figure, double most_ms)
 {
-    (void)state;
     cJSON *json;
-    assert_int_equal(bench("--processes 3 --threads 2 --duration-ms 3200 --lease-ms 900 --hold-us "
-                           "150000 --kinds string,fair --kill holder",
-                           &json),
-                     0);
     const cJSON *row;
+    bool all = true;
+    assert_int_equal(bench(words, &json), 0);
     cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
-        assert_true(bench_number(row, "takeover_ms") <= 900 + 100 + SLACK_MS);
-        is_text(row, "killed", "holder");
+        const cJSON *found = cJSON_GetObjectItem(row, figure);
+        all = all && cJSON_IsNumber(found) && found->valuedouble <= most_ms;
+        is_text(row, "killed", killed);
+        assert_int_equal(bench_number(row, "canary_lost"), 0);
+        if (!all || strcmp(figure, "takeover_ms") != 0)
+            continue;
         assert_true(bench_number(row, "takeover_ms") > 0);
         assert_true(bench_number(row, "longest_gap_ms") >= bench_number(row, "takeover_ms"));
         assert_true(bench_number(row, "stalled_ms") >= bench_number(row, "longest_gap_ms"));
         assert_non_null(strstr(shown, "killed: next grant after "));
-        assert_int_equal(bench_number(row, "canary_lost"), 0);
     }
     cJSON_Delete(json);
+    return all;
+}
+
+static void a_killed_holder_is_followed_after_its_lease(void **state)
+{
+    (void)state;
+    bool soon = false;
+    for (int i = 0; i < TRIES && !soon; i++)
+        soon = kills_cost("--processes 3 --threads 2 --duration-ms 3200 --lease-ms 900 --hold-us "
+                          "150000 --kinds string,fair --kill holder",
+                          "holder", "takeover_ms", 900 + 100 + SLACK_MS);
+    assert_true(soon);
 }
 
 /* Its lease would outlive the bench by far. */
@@ -388,24 +405,18 @@ static void a_killed_holders_lock_is_removed(void **state)
 static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **state)
 {
     (void)state;
-    cJSON *json;
-    assert_int_equal(bench("--processes 3 --threads 8 --duration-ms 2000 --kinds fair,cohort "
-                           "--kill queued",
-                           &json),
-                     0);
-    const cJSON *row;
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(json, "rows")) {
-        assert_true(bench_number(row, "longest_gap_ms") <= 250 + 100 + SLACK_MS);
-        is_text(row, "killed", "queued");
-        assert_int_equal(bench_number(row, "canary_lost"), 0);
-    }
-    cJSON_Delete(json);
+    bool soon = false;
+    for (int i = 0; i < TRIES && !soon; i++)
+        soon = kills_cost("--processes 3 --threads 8 --duration-ms 2000 --kinds fair,cohort "
+                          "--kill queued",
+                          "queued", "longest_gap_ms", 250 + 100 + SLACK_MS);
+    assert_true(soon);
 }
 
-/* A renewal is due when two thirds of the lease of 1,500 ms are left. */
-static void is_late_by_what_was_lowest(const cJSON *renew)
+/* A renewal is due when two thirds of the lease are left. */
+static void is_late_by_what_was_lowest(const cJSON *renew, int lease_ms)
 {
-    double late_ms = 1000 - bench_number(renew, "lowest_ttl_ms");
+    double late_ms = lease_ms * 2 / 3 - bench_number(renew, "lowest_ttl_ms");
     assert_true(bench_number(renew, "late_ms") == (late_ms > 0 ? late_ms : 0));
 }
 
@@ -413,17 +424,21 @@ static void holds_many_locks_and_renews_them_in_time(void **state)
 {
     (void)state;
     cJSON *json;
-    assert_int_equal(bench("--renew 500 --lease-ms 1500 --duration-ms 2000", &json), 0);
+    char words[80];
+    int lease_ms = 3 * fx_lease_ms(500), for_ms = lease_ms * 4 / 3;
+    snprintf(words, sizeof(words), "--renew 500 --lease-ms %d --duration-ms %d", lease_ms, for_ms);
+    assert_int_equal(bench(words, &json), 0);
     const cJSON *renew = cJSON_GetObjectItem(json, "renew");
     assert_true(bench_number(renew, "renewals") >= 500 * 2);
     assert_int_equal(bench_number(renew, "lost"), 0);
-    assert_true(bench_number(renew, "lowest_ttl_ms") > 500);
+    assert_true(bench_number(renew, "lowest_ttl_ms") > lease_ms / 3);
     is_text(renew, "kind", "string");
-    assert_true(bench_number(renew, "locks") == 500 && bench_number(renew, "lease_ms") == 1500);
+    assert_true(bench_number(renew, "locks") == 500);
+    assert_true(bench_number(renew, "lease_ms") == lease_ms);
     assert_int_equal(bench_number(renew, "renewals_failed"), 0);
-    assert_true(bench_number(renew, "seconds") >= 2);
+    assert_true(bench_number(renew, "seconds") >= for_ms / 1000);
     assert_true(bench_number(renew, "cpu_percent") > 0);
-    is_late_by_what_was_lowest(renew);
+    is_late_by_what_was_lowest(renew, lease_ms);
     is_true_of_here(cJSON_GetObjectItem(json, "environment"));
     assert_non_null(strstr(shown, "500 locks of kind string held for "));
     cJSON_Delete(json);
@@ -459,6 +474,8 @@ static void tells_when_a_lock_of_many_is_lost(void **state)
     fx_only_single("a thief has one connection");
     static const char *const thefts[] = {"redis.call('DEL', k)",
                                          "redis.call('SET', k, 'thief', 'PX', 60000)"};
+    char words[80];
+    int lease_ms = 3 * fx_lease_ms(500);
     for (int i = 0; i < 2; i++) {
         pthread_t thread;
         cJSON *json;
@@ -467,7 +484,9 @@ static void tells_when_a_lock_of_many_is_lost(void **state)
         enough = false;
         theft = thefts[i];
         assert_int_equal(pthread_create(&thread, NULL, steal_one, ctx), 0);
-        int code = bench("--renew 20 --lease-ms 1500 --duration-ms 2500", &json);
+        snprintf(words, sizeof(words), "--renew 20 --lease-ms %d --duration-ms %d", lease_ms,
+                 lease_ms * 5 / 3);
+        int code = bench(words, &json);
         enough = true;
         pthread_join(thread, NULL);
         assert_int_equal(code, 1);
@@ -475,7 +494,7 @@ static void tells_when_a_lock_of_many_is_lost(void **state)
         assert_int_equal(bench_number(renew, "lost"), 1);
         assert_true(i == 0 ? bench_number(renew, "lowest_ttl_ms") == -2
                            : bench_number(renew, "lowest_ttl_ms") >= 0);
-        is_late_by_what_was_lowest(renew);
+        is_late_by_what_was_lowest(renew, lease_ms);
         cJSON_Delete(json);
         freeReplyObject(redisCommand(ctx, "FLUSHALL"));
         redisFree(ctx);
