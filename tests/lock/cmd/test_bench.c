@@ -17,6 +17,7 @@
 #include "lock/cmd/plain.c"         // NOLINT(bugprone-suspicious-include)
 
 #define BENCH_MS 30000 /* limit for one bench */
+#define TRIES    6     /* where a bench on a busy machine may show nothing */
 
 static fx_redis *redis;
 static char dir[256], result[300];
@@ -335,6 +336,10 @@ static void tells_when_a_lock_does_not_exclude(void **state)
         snprintf(words, sizeof(words),
                  "--processes 2 --threads 4 --think-ms 0 --duration-ms 1000 %s", cases[i].words);
         int code = bench(words, &json);
+        for (int tries = 1; code == 0 && tries < TRIES; tries++) {
+            cJSON_Delete(json);
+            code = bench(words, &json);
+        }
         enough = true;
         pthread_join(thread, NULL);
         redisFree(ctx);
@@ -350,7 +355,6 @@ static void tells_when_a_lock_does_not_exclude(void **state)
  * a lost wake-up (the lease), or a claim window for each dead thread (2 s), would cost, so one of
  * some tries is as quick, however little of a processor the others had. */
 #define SLACK_MS 500
-#define TRIES    6
 
 /* Of the rows of a bench with a kill, whether all have this figure, and not above this. */
 static bool kills_cost(const char *words, const char *killed, const char *figure, double most_ms)
