@@ -238,7 +238,7 @@ static dlock_time take_part(shared *s, station *k, shared_call *a)
             go_on_writing(s, a);
         else if (a->line)
             return dlock_sooner(a->deadline, dlock_in_ms(60000));
-        else if (!a->is_done && !dlock_shared_push(s, k))
+        else if (!a->is_done && !dlock_shared_push(s, k) && !s->finished && !a->line)
             return dlock_sooner(a->deadline, dlock_in_ms(STALL_MS));
     }
 }
