@@ -132,7 +132,7 @@ static dlock_status get_grant(dlock_lock *lock, const dlock_wait *wait, grant **
         *ret = w.handed;
         extend_old(*ret);
     } else if (status == DLOCK_OK) {
-        atomic_init(&w.place, 0); /* may have ended in the line */
+        atomic_store(&w.place, 0); /* may have ended in the line */
         status = new_grant(lock, &w, wait, &at, ret);
         if (status != DLOCK_OK)
             dlock_cohort_next(lock);

@@ -3,6 +3,7 @@
  */
 #include "redis/line.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -57,6 +58,22 @@ static void unqueue(station *k, shared_call *a)
     *at = a->next;
     if (k->end == &a->next)
         k->end = at;
+    if (k->keeper == a)
+        k->keeper = NULL;
+}
+
+/* If the keeper has left the queue, the last call in it is the next: it stays longest. */
+static void appoint_keeper(shared *s, station *k)
+{
+    if (!k->first || k->keeper)
+        return;
+    shared_call *last = (shared_call *)((char *)k->end - offsetof(shared_call, next));
+    if (last->done) {
+        dlock_line_poke(s);
+    } else {
+        k->keeper = last;
+        dlock_sleeper_rouse(&last->place);
+    }
 }
 
 /* Has somebody go on with what is queued. */
@@ -71,7 +88,7 @@ static void nudge(shared *s, const station *k)
 void dlock_line_fail_queue(shared *s, station *k, const char *said)
 {
     shared_call *a = k->first;
-    k->first = NULL;
+    k->first = k->keeper = NULL;
     k->end = &k->first;
     for (shared_call *next; a; a = next) {
         next = a->next;
@@ -148,6 +165,7 @@ bool dlock_line_give_up(shared *s, shared_call *a)
         unqueue(k, a);
         dlock_redis_note(s->redis, "no connection to Redis became free in time");
         dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
+        appoint_keeper(s, k);
         return true;
     }
     if (l->busy)
@@ -295,9 +313,10 @@ static void write_queued(shared *s, station *k, line *l)
     }
 }
 
-static void unbusy(station *k, line *l)
+static void unbusy(shared *s, station *k, line *l)
 {
     l->busy = false;
+    appoint_keeper(s, k);
     if (l->leader)
         dlock_sleeper_rouse(&l->leader->place);
     dlock_line_let_go(k, l);
@@ -307,7 +326,7 @@ void dlock_line_write(shared *s, station *k, line *l)
 {
     l->busy = true;
     write_queued(s, k, l);
-    unbusy(k, l);
+    unbusy(s, k, l);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -383,5 +402,5 @@ void dlock_line_step(shared *s, station *k, line *l)
         dlock_line_fail(s, k, l);
     end_unless_waited_for(s, k, l);
     write_queued(s, k, l);
-    unbusy(k, l);
+    unbusy(s, k, l);
 }

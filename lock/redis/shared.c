@@ -221,6 +221,15 @@ static void enqueue(station *k, shared_call *a)
     k->end = &a->next;
 }
 
+/* Of a call in the queue. One of them is enough: if all looked, a crowd of them would leave the
+ * processors no time for those who read. */
+static dlock_time until_next_look(station *k, shared_call *a)
+{
+    if (!k->keeper)
+        k->keeper = a;
+    return k->keeper == a ? dlock_sooner(a->deadline, dlock_in_ms(STALL_MS)) : a->deadline;
+}
+
 /* Does what is to be done now. Returns until when to sleep if nobody rouses it. Under the lock,
  * which it releases meanwhile. */
 static dlock_time take_part(shared *s, station *k, shared_call *a)
@@ -239,7 +248,7 @@ static dlock_time take_part(shared *s, station *k, shared_call *a)
         else if (a->line)
             return dlock_sooner(a->deadline, dlock_in_ms(60000));
         else if (!a->is_done && !dlock_shared_push(s, k) && !s->finished && !a->line)
-            return dlock_sooner(a->deadline, dlock_in_ms(STALL_MS));
+            return until_next_look(k, a);
     }
 }
 
