@@ -2,6 +2,7 @@
 #include "tests/lock/redis/shared_rig.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 static dlock_script one = DLOCK_SCRIPT("one", "#!lua\nreturn 1");
 
@@ -173,6 +174,120 @@ static void what_was_not_given_to_the_kernel_was_not_sent(void **state)
     dlock_redis_close(redis);
 }
 
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+enum { IN_FLIGHT = 64 };
+
+static void start_calls(dlock_redis *redis, caller *callers, int n, int ms)
+{
+    for (int i = 0; i < n; i++) {
+        callers[i] = (caller){.redis = redis, .number = i, .ms = ms};
+        pthread_create(&callers[i].thread, NULL, call_once, &callers[i]);
+    }
+}
+
+static int told(caller *callers, int n, dlock_redis_outcome what)
+{
+    int told = 0;
+    for (int i = 0; i < n; i++)
+        told += callers[i].counts[what];
+    return told;
+}
+
+static void join(caller *callers, int n)
+{
+    for (int i = 0; i < n; i++)
+        pthread_join(callers[i].thread, NULL);
+}
+
+/* A crowd that wakes up again and again leaves no processor to those who read. */
+static void those_in_the_queue_sleep(void **state)
+{
+    (void)state;
+    enum { CALLERS = 400, MS = 3000 };
+    static caller callers[CALLERS];
+    bool wrong = false;
+    struct rusage before, after;
+    dlock_redis *redis = rig_redis(fx_redis_url(server));
+    assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
+    fx_redis_signal(server, SIGSTOP);
+    getrusage(RUSAGE_SELF, &before);
+    start_calls(redis, callers, CALLERS, MS);
+    join(callers, CALLERS);
+    getrusage(RUSAGE_SELF, &after);
+    fx_redis_signal(server, SIGCONT);
+    assert_int_equal(told(callers, CALLERS, DLOCK_REDIS_OK), 0);
+    print_message("%ld sleeps of %d callers\n", after.ru_nvcsw - before.ru_nvcsw, CALLERS);
+    assert_in_range(after.ru_nvcsw - before.ru_nvcsw, CALLERS, CALLERS * 6);
+    dlock_redis_close(redis);
+}
+
+/* The one that looks goes at its deadline. The line is silent, and another one is to be opened for
+ * those who wait on. */
+static void somebody_looks_after_the_queue_when_another_leaves_it(void **state)
+{
+    (void)state;
+    static caller silent[IN_FLIGHT], brief, patient[4];
+    bool wrong = false;
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
+    for (int round = 0; round < 5; round++) {
+        dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+        assert_int_equal(call_add(redis, "first", SOON_MS, &wrong), DLOCK_REDIS_OK);
+        fx_proxy_say(proxy, "halfopen");
+        start_calls(redis, silent, IN_FLIGHT, 2 * SOON_MS);
+        until_in_flight(redis, IN_FLIGHT);
+        start_calls(redis, &brief, 1, 20);
+        fx_let_pass(5);
+        start_calls(redis, patient, COUNT(patient), SOON_MS);
+        join(&brief, 1);
+        join(patient, COUNT(patient));
+        fx_proxy_say(proxy, "reset");
+        join(silent, IN_FLIGHT);
+        assert_int_equal(told(patient, COUNT(patient), DLOCK_REDIS_OK), COUNT(patient));
+        dlock_redis_close(redis);
+    }
+    fx_proxy_stop(proxy);
+}
+
+static void start_slow(dlock_redis *redis, caller *callers, int n, int ms)
+{
+    for (int i = 0; i < n; i++) {
+        callers[i] = (caller){.redis = redis, .ms = ms};
+        pthread_create(&callers[i].thread, NULL, call_slow, &callers[i]);
+    }
+}
+
+/* The same, when it is sent. After a loss two calls may be in flight. */
+static void somebody_looks_after_the_queue_when_another_is_sent(void **state)
+{
+    (void)state;
+    static caller lost, first[2], next[2], patient[4];
+    fx_proxy *proxy = fx_proxy_start(fx_redis_url(server));
+    for (int round = 0; round < 5; round++) {
+        dlock_redis *redis = rig_redis(fx_proxy_url(proxy));
+        call_slow(&(caller){.redis = redis, .ms = SOON_MS});
+        start_slow(redis, &lost, 1, SOON_MS);
+        until_in_flight(redis, 1);
+        fx_proxy_say(proxy, "reset");
+        join(&lost, 1);
+        for (int i = 0; i < 2; i++) {
+            start_slow(redis, &first[i], 1, SOON_MS);
+            until_in_flight(redis, i + 1);
+        }
+        start_slow(redis, next, COUNT(next), SOON_MS);
+        fx_let_pass(5);
+        start_slow(redis, patient, COUNT(patient), SOON_MS / 2);
+        join(first, COUNT(first));
+        fx_proxy_say(proxy, "halfopen");
+        join(patient, COUNT(patient));
+        fx_proxy_say(proxy, "reset");
+        join(next, COUNT(next));
+        assert_int_equal(told(patient, COUNT(patient), DLOCK_REDIS_NOT_SENT), 0);
+        dlock_redis_close(redis);
+    }
+    fx_proxy_stop(proxy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +296,9 @@ int main(void)
         cmocka_unit_test(callers_recover_from_an_outage),
         cmocka_unit_test(long_waits_for_nothing_block_nobody),
         cmocka_unit_test(what_was_not_given_to_the_kernel_was_not_sent),
+        cmocka_unit_test(those_in_the_queue_sleep),
+        cmocka_unit_test(somebody_looks_after_the_queue_when_another_leaves_it),
+        cmocka_unit_test(somebody_looks_after_the_queue_when_another_is_sent),
     };
     return cmocka_run_group_tests_name("shared costs", tests, setup, teardown);
 }
