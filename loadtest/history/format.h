@@ -67,7 +67,7 @@
  *
  * stock (at | from to) [target] [segment] [source] [status] [remaining] [units] [orders] [initial]
  *     [strategy] [sale] [oversold] [lost_updates] [unordered] [halted] [lost_orders] [reserved]
- *     [sold]
+ *     [sold] [time_us]
  *
  *     The units left, and those in orders (reserved, or sold), of a segment or, without it, of the
  *     whole sale; and the service's own account. `at` is for one who reads them one after the

@@ -52,7 +52,7 @@ typedef struct lt_stock_line {
     int64_t line;
     int64_t at_us, from_us, to_us; /* at becomes from and to */
     int64_t segment, status, remaining, units, orders, initial;
-    int64_t oversold, lost_updates, unordered, lost_orders, reserved, sold;
+    int64_t oversold, lost_updates, unordered, lost_orders, reserved, sold, time_us;
     lt_text target, source, strategy, sale, halted;
 } lt_stock_line;
 

@@ -99,6 +99,7 @@ static const lt_field stock_fields[] = {
     FIELD(stock_line, "lost_orders", lost_orders, NUMBER, TOLD),
     FIELD(stock_line, "reserved", reserved, NUMBER, TOLD),
     FIELD(stock_line, "sold", sold, NUMBER, TOLD),
+    FIELD(stock_line, "time_us", time_us, TIME, TOLD),
 };
 
 static const lt_field lock_fields[] = {

@@ -2,6 +2,7 @@
  * is. */
 #include "loadtest/judge/checks.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -62,11 +63,25 @@ static const char *query_value(const char *query, const char *name, size_t *len)
     return NULL;
 }
 
-/* Escapes are not decoded: a value that contains one is not compared. */
+static int digit_of(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, tolower(c)) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Compares a value, in which %HH stands for a character, with what it is to be. */
 static bool is_other(const char *value, size_t len, const char *is)
 {
-    return value && !memchr(value, '%', len) && !memchr(value, '+', len) &&
-           (strlen(is) != len || strncmp(value, is, len) != 0);
+    for (size_t i = 0; value && i < len; i++) {
+        char c = value[i] == '+' ? ' ' : value[i];
+        if (c == '%' && len - i > 2 && digit_of(value[i + 1]) >= 0 && digit_of(value[i + 2]) >= 0) {
+            c = (char)(16 * digit_of(value[i + 1]) + digit_of(value[i + 2]));
+            i += 2;
+        }
+        if (c == '\0' || c != *is++)
+            return true;
+    }
+    return value && *is != '\0';
 }
 
 /* "/orders/REQUEST?item=ITEM&sale=SALE", perhaps behind the server's name. */
@@ -90,14 +105,20 @@ static bool names_other(const lt_judging *j, const lt_ask *ask)
 void check_location(lt_judging *j)
 {
     const lt_history *h = j->history;
-    bool seen = false;
-    EACH(const lt_ask, ask, h->asks) {
-        if (ask->answer != ANSWER_YES || !text_told(ask->location))
+    size_t told = 0;
+    for (size_t i = 0; i < h->asks_len; i++)
+        told += h->asks[i].answer == ANSWER_YES && text_told(h->asks[i].location);
+    for (size_t i = 0; told > 0 && i < h->asks_len; i++) {
+        const lt_ask *ask = &h->asks[i];
+        bool whole = ask->replayed != UNKNOWN; /* such a recorder writes both headers */
+        if (ask->answer != ANSWER_YES)
             continue;
-        seen = true;
-        if (names_other(j, ask))
+        if (text_told(ask->location) && names_other(j, ask))
             violated(j, "%s was sent to another order (line %" PRId64 ")",
                      text_of(j, ask->request_name), ask->line);
+        else if (!text_told(ask->location) && whole && told > 1)
+            violated(j, "%s was not told where its order is (line %" PRId64 "), and others were",
+                     text_of(j, ask->request_name), ask->line);
     }
-    settle(j, seen ? STATE_OK : STATE_NOTHING, "");
+    settle(j, told > 0 ? STATE_OK : STATE_NOTHING, "");
 }

@@ -48,9 +48,11 @@ void check_one_order(lt_judging *j)
                      text_of(j, request->name), request->orders, h->orders[request->order].line);
     }
     for (size_t i = 0; i < h->asks_len; i++) {
-        if (h->asks[i].answer == ANSWER_YES)
-            other +=
-                tells_other(j, &j->requests[h->asks[i].request], &h->asks[i].told, h->asks[i].line);
+        const lt_ask *ask = &h->asks[i];
+        bool tells =
+            ask->answer == ANSWER_YES || (ask->answer == ANSWER_UNKNOWN && ask->status == 200);
+        if (tells && first_told(j, &j->requests[ask->request]))
+            other += tells_other(j, &j->requests[ask->request], &ask->told, ask->line);
     }
     for (size_t i = 0; i < h->looks_len; i++) {
         if (look_found(j, &h->looks[i]))

@@ -99,8 +99,28 @@ int64_t time_of_day(const lt_judging *j, int64_t us)
 /* Bounds of the offset of the service's clock from the monotonic one. */
 typedef struct lt_offset {
     int64_t least, most;
-    int64_t least_line, most_line; /* of the orders that have a time */
+    int64_t least_line, most_line; /* of what has a time */
 } lt_offset;
+
+/* What has this time happened between these two moments; the latter may be NEVER. */
+static void note_time(lt_offset *offset, int64_t time_us, int64_t from_us, int64_t to_us,
+                      int64_t line)
+{
+    if (time_us - from_us < offset->most) {
+        offset->most = time_us - from_us;
+        offset->most_line = line;
+    }
+    if (to_us != NEVER && time_us - to_us > offset->least) {
+        offset->least = time_us - to_us;
+        offset->least_line = line;
+    }
+}
+
+static bool is_days_away(const lt_sale_line *sale, int64_t time_us)
+{
+    return sale->wall_us != UNKNOWN &&
+           (time_us < sale->wall_us - DAY_US || time_us > sale->wall_us + DAY_US);
+}
 
 /* False: nothing to compare it with. */
 static bool check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
@@ -111,22 +131,30 @@ static bool check_time(lt_judging *j, const lt_order *order, lt_offset *offset)
     if (known(request->not_after_us) && time_us > request->not_after_us)
         violated(j, "%s has an order (line %" PRId64 ") of %" PRId64 " us after its last not_after",
                  text_of(j, request->name), order->line, time_us - request->not_after_us);
-    if (sale->wall_us != UNKNOWN &&
-        (time_us < sale->wall_us - DAY_US || time_us > sale->wall_us + DAY_US))
+    if (is_days_away(sale, time_us))
         violated(j, "the order of %s is more than a day away from the sale (line %" PRId64 ")",
                  text_of(j, request->name), order->line);
     if (request->attempts == 0 || !j->steady || !j->whole)
         return sale->wall_us != UNKNOWN;
-    int64_t most = time_us - request->first_us;
-    if (most < offset->most) {
-        offset->most = most;
-        offset->most_line = order->line;
-    }
-    if (request->known_us != NEVER && time_us - request->known_us > offset->least) {
-        offset->least = time_us - request->known_us;
-        offset->least_line = order->line;
-    }
+    note_time(offset, time_us, request->first_us, request->known_us, order->line);
     return true;
+}
+
+/* When the service read the stock: buyers calculate their not_after from it. */
+static void check_readings_times(lt_judging *j, lt_offset *offset)
+{
+    const lt_history *h = j->history;
+    EACH(const lt_stock_line, s, h->stocks) {
+        if (!stock_is_ours(j, s) || !known(s->time_us))
+            continue;
+        if (is_days_away(&h->sale, s->time_us))
+            violated(j,
+                     "a reading of the stock is more than a day away from the sale (line %" PRId64
+                     ")",
+                     s->line);
+        if (j->steady && j->whole)
+            note_time(offset, s->time_us, s->from_us, s->to_us, s->line);
+    }
 }
 
 /* A request cannot buy if all its attempts began after the end that each of them named. */
@@ -157,11 +185,12 @@ void check_clock(lt_judging *j)
             continue;
         seen = check_time(j, order, &offset) || seen;
     }
+    check_readings_times(j, &offset);
     if (offset.least != INT64_MIN && offset.most != INT64_MAX &&
         offset.least - CLOCKS_US > offset.most)
         violated(j,
-                 "the times of the orders of lines %" PRId64 " and %" PRId64 " are %" PRId64
-                 " ms apart from what their buyers saw",
+                 "the times of lines %" PRId64 " and %" PRId64 " are %" PRId64
+                 " ms apart from what was seen",
                  offset.most_line, offset.least_line, (offset.least - offset.most) / 1000);
     settle_by_ledger(j, seen ? STATE_OK : STATE_NOTHING);
 }

@@ -35,6 +35,17 @@ static bool check_sum(lt_judging *j, const lt_stock_line *s)
     return told;
 }
 
+/* What holds however a reading is made. */
+static void check_units_told(lt_judging *j, const lt_stock_line *s)
+{
+    if (known(s->units) && known(s->reserved) && known(s->sold) &&
+        s->units != s->reserved + s->sold)
+        violated(j,
+                 "%" PRId64 " units are in orders, %" PRId64 " reserved and %" PRId64
+                 " sold (line %" PRId64 ")",
+                 s->units, s->reserved, s->sold, s->line);
+}
+
 /* Orders up to a time: those that may exist, and those that are known to. */
 typedef struct lt_orders {
     lt_given *may, *known;
@@ -58,11 +69,13 @@ static lt_orders collect_orders(const lt_judging *j)
     return o;
 }
 
-/* Applies if all buyers' orders are known. A failover may take orders away, but never adds one. */
+/* Applies if all buyers' orders are known. A failover may take orders away, but never adds one.
+ * Without a guard an order may be on its way. */
 static void check_count(lt_judging *j, const lt_stock_line *s, const lt_orders *o)
 {
     int64_t most = given_by(o->may, o->len, s->to_us, true);
-    int64_t least = j->calm ? given_by(o->known, o->len, s->from_us, false) : 0;
+    bool written = j->calm && (is_reserving(j) || j->history->sale.guarded == 1);
+    int64_t least = written ? given_by(o->known, o->len, s->from_us, false) : 0;
     if (j->ledger && known(s->orders) && (s->orders < least || s->orders > most))
         violated(j,
                  "there are %" PRId64 " orders (line %" PRId64 "), and not %" PRId64 " to %" PRId64,
@@ -75,11 +88,16 @@ void check_conserved(lt_judging *j)
     lt_orders orders = collect_orders(j);
     bool all = true, seen = false;
     for (size_t i = 0; i < h->stocks_len; i++) {
-        if (!is_of_one_moment(j, &h->stocks[i]))
+        const lt_stock_line *s = &h->stocks[i];
+        if (!stock_is_ours(j, s) || (s->segment != UNKNOWN && h->sale.segments > 0))
             continue;
+        check_count(j, s, &orders);
+        if (!is_of_one_moment(j, s)) {
+            check_units_told(j, s);
+            continue;
+        }
         seen = true;
-        all = check_sum(j, &h->stocks[i]) && all;
-        check_count(j, &h->stocks[i], &orders);
+        all = check_sum(j, s) && all;
     }
     free(orders.may);
     free(orders.known);

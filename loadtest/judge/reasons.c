@@ -83,13 +83,32 @@ static const char *is_of_no_buy(const lt_judging *j, const lt_ask *ask)
     return NULL;
 }
 
-/* Whether a name fits the contract: 1 to 128 letters, digits and ._%+@- */
-static bool is_user(const char *name)
+/* Whether a name fits the contract: up to so many letters, digits and signs. */
+static bool is_name(const char *name, size_t most, const char *signs)
 {
-    static const char good[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+@-";
-    size_t len = strlen(name);
-    return len > 0 && len <= 128 && strspn(name, good) == len;
+    static const char alphanumeric[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    size_t len = strlen(name), i = 0;
+    while (i < len && (strchr(alphanumeric, name[i]) || strchr(signs, name[i])))
+        i++;
+    return len > 0 && len <= most && i == len;
+}
+
+/* NULL, or what contradicts a refusal that says that the question itself is bad. */
+static const char *why_good(const lt_judging *j, const lt_ask *ask)
+{
+    bool ends = known(ask->not_after_us);
+    if (was_told(j, ask, 400, "bad_user") && is_name(text_of(j, ask->user), 128, "._%+@-"))
+        return "its user has a good name";
+    if (was_told(j, ask, 400, "bad_item") && is_name(text_of(j, j->history->sale.item), 64, "_-"))
+        return "its item has a good name";
+    if (was_told(j, ask, 400, "bad_request_id") && is_name(text_of(j, ask->request_name), 64, "_-"))
+        return "its id is a good one";
+    if (was_told(j, ask, 400, "bad_quantity") && ask->quantity == 1)
+        return "it asked for one unit";
+    if (!ends && (was_told(j, ask, 409, "too_late") || was_told(j, ask, 400, "bad_not_after")))
+        return "it named no end";
+    return NULL;
 }
 
 /* Whether no order of this id can have existed then. */
@@ -114,9 +133,8 @@ static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_ex
     if (ask->answer != ANSWER_ELSEWHERE && ask->asked == TEXT_NONE &&
         denies_sale(j, ask->status, ask->code, ask->to_us, there))
         return "the sale was there afterwards";
-    if (was_told(j, ask, 400, "bad_user") && is_user(text_of(j, ask->user)))
-        return "its user has a good name";
-    return is_of_no_buy(j, ask);
+    const char *why = why_good(j, ask);
+    return why ? why : is_of_no_buy(j, ask);
 }
 
 void check_reasons(lt_judging *j)

@@ -164,29 +164,41 @@ static int64_t units_found(const lt_judging *j, const lt_request *request)
     return listed ? told->remaining + told->quantity : UNKNOWN;
 }
 
-/* A buyer who began after a "sold out" and found so many units proves it wrong: stock only
- * falls, so the units had been there before. In a sharded sale each segment had fewer, and the
- * order found them in one segment. */
-static void check_later_sales(lt_judging *j, const lt_refused *refused, size_t len)
+/* Who began then and found so many units in one segment proves an earlier "sold out" wrong. */
+static void hold_refusals(lt_judging *j, const lt_refused *refused, size_t len, int64_t from_us,
+                          const char *who, int64_t were_there)
+{
+    size_t low = 0, high = len;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (refused[middle].to_us < from_us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > 0 && refused[low - 1].quantity <= were_there)
+        violated(j,
+                 "%" PRId64 " were said to be sold out (line %" PRId64 "), and %s found %" PRId64
+                 " later",
+                 refused[low - 1].quantity, refused[low - 1].line, who, were_there);
+}
+
+/* Stock only falls, so what a buyer or a reading found later had been there before. In a sharded
+ * sale each segment had fewer, and one of them has no less than its share. */
+static void check_later(lt_judging *j, const lt_refused *refused, size_t len)
 {
     EACH(const lt_request, request, j->requests) {
         int64_t were_there = units_found(j, request);
-        size_t low = 0, high = len;
-        if (request->attempts == 0 || !known(were_there))
-            continue;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (refused[middle].to_us < request->buying_us)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low > 0 && refused[low - 1].quantity <= were_there)
-            violated(j,
-                     "%" PRId64 " were said to be sold out (line %" PRId64
-                     "), and %s found %" PRId64 " later",
-                     refused[low - 1].quantity, refused[low - 1].line, text_of(j, request->name),
-                     were_there);
+        if (request->attempts > 0 && known(were_there))
+            hold_refusals(j, refused, len, request->buying_us, text_of(j, request->name),
+                          were_there);
+    }
+    EACH(const lt_stock_line, s, j->history->stocks) {
+        int64_t shares = s->segment == UNKNOWN ? (int64_t)history_segments(j->history) : 1;
+        char who[32];
+        snprintf(who, sizeof(who), "line %" PRId64, s->line);
+        if (stock_is_ours(j, s) && known(s->remaining) && s->remaining > 0)
+            hold_refusals(j, refused, len, s->from_us, who, (s->remaining + shares - 1) / shares);
     }
 }
 
@@ -263,7 +275,7 @@ void check_sold_out(lt_judging *j)
         }
     }
     if (sale->guarded == 1 && !is_reserving(j) && sale->failovers != 1)
-        check_later_sales(j, refused, len);
+        check_later(j, refused, len);
     free(refused);
     settle(j, rest ? STATE_OK : STATE_UNCHECKED, "the stock at rest is not known");
 }

@@ -38,7 +38,8 @@ void check_range(lt_judging *j)
     }
     EACH(const lt_ask, ask, h->asks) {
         int64_t left = ask->told.remaining;
-        if (ask->answer == ANSWER_YES && known(left) && (left < 0 || left > most))
+        int64_t took = known(ask->told.quantity) ? ask->told.quantity : ask->quantity;
+        if (ask->answer == ANSWER_YES && known(left) && (left < 0 || left > most - took))
             violated(j, "%s was told that %" PRId64 " units are left (line %" PRId64 ")",
                      text_of(j, ask->request_name), left, ask->line);
     }
@@ -182,17 +183,23 @@ static void check_points(lt_judging *j, const lt_falling *f)
 
 /* ---- by what was sold ------------------------------------------------------------------------ */
 
-/* No sample shows more than was left when some units were known to be sold. */
+/* No sample shows more than was left when some units were known to be sold, or less than was sold
+ * to those who began later. */
 static void check_samples(lt_judging *j)
 {
     const lt_history *h = j->history;
     lt_given *sold = zeroed(j->requests_len, sizeof(*sold));
+    lt_given *begun = zeroed(j->requests_len, sizeof(*begun));
+    bool falls = h->sale.guarded == 1 && !is_reserving(j);
     size_t len = 0;
     EACH(const lt_request, request, j->requests) {
-        if (request->bought == BOUGHT_YES)
+        if (request->bought == BOUGHT_YES) {
+            begun[len] = (lt_given){request->buying_us, request->quantity};
             sold[len++] = (lt_given){request->known_us, request->quantity};
+        }
     }
     given_add_up(sold, len);
+    given_add_up(begun, len);
     EACH(const lt_stock_line, stock, h->stocks) {
         int64_t most = h->sale.stock;
         int64_t before = is_reserving(j) ? units_held(j, stock->from_us, stock->to_us)
@@ -204,8 +211,16 @@ static void check_samples(lt_judging *j)
                      "%" PRId64 " units are left (line %" PRId64 "), and %" PRId64 " of %" PRId64
                      " had been sold before",
                      stock->remaining, stock->line, before, most);
+        int64_t after =
+            len == 0 ? 0 : begun[len - 1].units - given_by(begun, len, stock->to_us, true);
+        if (falls && stock_is_ours(j, stock) && is_whole && known(stock->remaining) &&
+            stock->remaining >= 0 && stock->remaining < after)
+            violated(
+                j, "%" PRId64 " units are left (line %" PRId64 "), and %" PRId64 " were sold later",
+                stock->remaining, stock->line, after);
     }
     free(sold);
+    free(begun);
 }
 
 /* ---- by the number --------------------------------------------------------------------------- */

@@ -143,6 +143,9 @@ void check_told_as_asked(lt_judging *j)
     }
     EACH(const lt_look, look, h->looks) {
         const lt_request *request = &j->requests[look->request];
+        if (!text_told(look->asked) && !look_found(j, look) &&
+            texts_differ(look->told.sale, j->history->sale.id))
+            say_other(j, look->request_name, "sale", look->line);
         if (!look_found(j, look))
             continue;
         const char *what = misses(j, &look->told, look->request_name, named);
@@ -255,14 +258,16 @@ void check_other_payload(lt_judging *j)
  * id is. */
 void check_reused(lt_judging *j)
 {
-    static const char *const of_the_sale[] = {"sold_out", "limit_reached", "quantity_above_limit"};
+    static const char *const of_the_sale[] = {"sold_out", "limit_reached", "quantity_above_limit",
+                                              "request_void", "too_late"};
     const lt_history *h = j->history;
     EACH(const lt_ask, ask, h->asks) {
         const lt_request *request = &j->requests[ask->request];
         if (has_payload(request, ask) || ask->from_us <= request->known_us ||
             ask->answer == ANSWER_ELSEWHERE || ask->status != 409)
             continue;
-        for (size_t k = 0; k < sizeof(of_the_sale) / sizeof(of_the_sale[0]); k++) {
+        size_t codes = sizeof(of_the_sale) / sizeof(of_the_sale[0]) - known(ask->not_after_us);
+        for (size_t k = 0; k < codes; k++) {
             if (strcmp(text_of(j, ask->code), of_the_sale[k]) == 0)
                 violated(j,
                          "%s has an order of another payload, but was told %s (line %" PRId64 ")",
@@ -304,6 +309,14 @@ static bool check_over(lt_judging *j)
     return over;
 }
 
+/* While this sale is the item's current one, no other sells. A repetition is of an earlier time. */
+static bool sells_elsewhere(const lt_judging *j, const lt_ask *ask)
+{
+    const lt_sale_line *sale = &j->history->sale;
+    return ask->status == 201 && ask->replayed == 0 && sale->failovers != 1 && known(sale->at_us) &&
+           ask->from_us > sale->at_us && ask->to_us < j->current_us;
+}
+
 void check_sale_obeyed(lt_judging *j)
 {
     const lt_history *h = j->history;
@@ -317,6 +330,9 @@ void check_sale_obeyed(lt_judging *j)
         seen = true;
         if (ask->status == 201 && (ask->told.sale == h->sale.id || is_of_sale(j, ask->told.order)))
             violated(j, "%s asked for sale %s, and bought in this one (line %" PRId64 ")",
+                     text_of(j, ask->request_name), text_of(j, ask->asked), ask->line);
+        else if (sells_elsewhere(j, ask))
+            violated(j, "%s bought in sale %s, which is not the current one (line %" PRId64 ")",
                      text_of(j, ask->request_name), text_of(j, ask->asked), ask->line);
     }
     settle(j, seen ? STATE_OK : STATE_NOTHING, "");

@@ -59,6 +59,7 @@ static bool take_stock(const cJSON *json, const char *item, lt_stock *stock)
     char of[72];
     stock->reserved = json_read_whole(json, "reserved");
     stock->sold = json_read_whole(json, "sold");
+    stock->time_us = json_read_whole(json, "time_us");
     return take_text(json, "item", of, sizeof(of)) && strcmp(of, item) == 0 &&
            take_text(json, "sale", stock->sale, sizeof(stock->sale)) &&
            take_text(json, "strategy", stock->strategy, sizeof(stock->strategy)) &&
@@ -101,6 +102,8 @@ static void record(lt_pen *pen, int target, mono_ns from, long status, const lt_
         pen_number(pen, "reserved", stock->reserved.value);
     if (stock->sold.form == FORM_GOOD)
         pen_number(pen, "sold", stock->sold.value);
+    if (stock->time_us.form == FORM_GOOD && stock->time_us.value >= 0)
+        pen_number(pen, "time_us", stock->time_us.value);
     pen_text(pen, "sale", stock->sale);
     pen_text(pen, "strategy", stock->strategy);
     if (stock->halted[0] != '\0')

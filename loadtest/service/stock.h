@@ -19,6 +19,7 @@ typedef struct lt_stock {
     int64_t initial, remaining, orders, units, oversold, lost_updates;
     int64_t unordered, lost_orders; /* 0 where they are left out */
     lt_whole reserved, sold;        /* the units; perhaps left out */
+    lt_whole time_us;               /* of the reading, by the service's clock; likewise */
     char halted[64];                /* "" = it is not */
 } lt_stock;
 
