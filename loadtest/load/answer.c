@@ -112,11 +112,9 @@ static bool is_twice(const lt_order *told)
 static void read_order(CURL *easy, lt_answer *answer, const cJSON *json)
 {
     const char *location = header(easy, "Location");
-    const char *replayed = header(easy, "Idempotency-Replayed");
     order_from_json(json, &answer->told);
     if (is_twice(&answer->told) && !answer->unread)
         answer->unread = "twice";
-    answer->replayed = replayed && strcasecmp(replayed, "true") == 0;
     snprintf(answer->location, sizeof(answer->location), "%s", location ? location : "");
 }
 
@@ -132,9 +130,12 @@ static void read_body(CURL *easy, const lt_body *body, lt_answer *answer)
     if (has_order) {
         read_order(easy, answer, json);
         answer->body_hash = lt_hash(body->text, body->length);
-    } else {
-        answer->told.sale = json_read_id(json, "sale"); /* that a refusal may name */
+    } else { /* what a refusal may name */
+        answer->told.request = json_read_text(json, "request");
+        answer->told.sale = json_read_id(json, "sale");
     }
+    const char *replayed = header(easy, "Idempotency-Replayed");
+    answer->replayed = replayed && strcasecmp(replayed, "true") == 0;
     answer->final = json_is_true(json, "final");
     cJSON_Delete(json);
 }
@@ -187,13 +188,19 @@ static void write_question(lt_pen *pen, const lt_question *question)
 static void write_yes(lt_pen *pen, const lt_question *question, const lt_answer *answer)
 {
     char hash[20];
-    if (question->user && !question->ending)
-        pen_number(pen, "replayed", answer->replayed);
     if (question->user && !question->ending && answer->location[0] != '\0')
         pen_text(pen, "location", answer->location);
     snprintf(hash, sizeof(hash), "%016" PRIx64, answer->body_hash);
     pen_raw(pen, "body", hash);
     order_write_told(pen, &answer->told);
+}
+
+static void write_no(lt_pen *pen, const lt_answer *answer)
+{
+    if (answer->told.request.form == FORM_GOOD)
+        pen_text(pen, "told_request", answer->told.request.text);
+    if (answer->told.sale.form == FORM_GOOD)
+        pen_text(pen, "sale", answer->told.sale.text);
 }
 
 void answer_write(lt_pen *pen, const lt_question *question, const lt_answer *answer)
@@ -208,9 +215,12 @@ void answer_write(lt_pen *pen, const lt_question *question, const lt_answer *ans
         pen_number(pen, "final", 1);
     if (answer->unread)
         pen_raw(pen, "unread", answer->unread);
-    if (answer->status == 200 || answer->status == 201)
+    bool yes = answer->status == 200 || answer->status == 201;
+    if (question->user && !question->ending && (yes || answer->replayed))
+        pen_number(pen, "replayed", answer->replayed);
+    if (yes)
         write_yes(pen, question, answer);
-    else if (answer->told.sale.form == FORM_GOOD)
-        pen_text(pen, "sale", answer->told.sale.text);
+    else
+        write_no(pen, answer);
     pen_line(pen);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define BUYERS 2
+#define TRIES  3            /* an answer may be lost */
 #define SHARES (BUYERS + 4) /* of the stock: for two pairs of clicks, and one is left */
 
 struct lt_old_sale {
@@ -102,15 +103,16 @@ static bool hold(lt_old_sale *old, lt_http *http)
     }
     click_twice(old, BUYERS, BUYERS, "twice");
     click_twice(old, BUYERS + 1, BUYERS + 2, "pair");
-    ledger_read(http, asker_pen(old->asker), &old->plan, old->sale.id, 0, 1, 1000, err,
-                sizeof(err));
+    if (ledger_read(http, asker_pen(old->asker), &old->plan, old->sale.id, 0, 1, 1000, err,
+                    sizeof(err)) == LEDGER_BROKEN)
+        return false;
     if (stock_read(http, asker_pen(old->asker), &old->plan, 0, true, &stock, err, sizeof(err)))
         stock_write_rest(asker_pen(old->asker), &stock);
     return true;
 }
 
-lt_old_sale *old_sale_hold(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
-                           const char *key_prefix)
+static lt_old_sale *try_to_hold(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
+                                const char *key_prefix)
 {
     char err[256];
     lt_old_sale *old = calloc(1, sizeof(*old));
@@ -128,6 +130,15 @@ lt_old_sale *old_sale_hold(lt_http *http, const lt_plan *plan, const lt_sale_spe
         return old;
     old_sale_free(old);
     return NULL;
+}
+
+lt_old_sale *old_sale_hold(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
+                           const char *key_prefix)
+{
+    lt_old_sale *old = NULL;
+    for (int i = 0; i < TRIES && !old; i++)
+        old = try_to_hold(http, plan, spec, key_prefix);
+    return old;
 }
 
 void old_sale_ask(lt_old_sale *old)

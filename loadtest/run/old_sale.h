@@ -11,7 +11,7 @@
 
 typedef struct lt_old_sale lt_old_sale;
 
-/* Starts it and has two users buy. NULL: it could not be held; the run's own sale will show why. */
+/* Starts it and has two users buy. NULL: it could not be held, so its races were not tried. */
 lt_old_sale *old_sale_hold(lt_http *http, const lt_plan *plan, const lt_sale_spec *spec,
                            const char *key_prefix);
 

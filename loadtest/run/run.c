@@ -222,6 +222,9 @@ static void run_sale(lt_run *run)
         run->old_sale = old_sale_hold(run->http, run->plan, run->spec, run->result->key_prefix);
     if (!open_sale(run))
         return;
+    if (run->holds_old_sale && !run->old_sale)
+        result_invalid(run->result, "the small sale before this one could not be held: nobody sent "
+                                    "one key twice at once");
     evidence_before(run->asker, &run->state, &run->sale);
     lt_cost_meter *meter = cost_meter_start(&run->state, run->http);
     bool loaded = put_load(run);

@@ -222,6 +222,7 @@ void evidence_after(lt_asker *asker, lt_http *http, const lt_run_state *state, m
     ask_samples(asker, state);
     ret->ledger = read_ledger(asker, http, state, 1, 0, ret);
     read_stocks(asker, http, state, ret);
-    if (ret->ledger == LEDGER_WHOLE) /* once more, later, and at another target */
-        read_ledger(asker, http, state, 2, state->plan->target_count - 1, ret);
+    /* Once more, later, and at each other target. */
+    for (int i = 1; ret->ledger == LEDGER_WHOLE && (i < state->plan->target_count || i == 1); i++)
+        read_ledger(asker, http, state, i + 1, i % state->plan->target_count, ret);
 }

@@ -40,7 +40,8 @@ static void sales_of_all_kinds(void **unused)
         {"", "--lease-ms 500 --wait-ms 500 --hold-ms 1 --durability replicated", "SAFE", NULL},
         {"--lie sale.segments=0", "", "SAFE", NULL},
         /* Units on their way; without a guard they come back, too. */
-        {"--delay-us 15000 --lie mid.unordered=+3 --lie mid.units=+-3 --lie mid.orders=+-3",
+        {"--delay-us 15000 --lie mid.unordered=+3 --lie mid.units=+-3 --lie mid.sold=+-3 "
+         "--lie mid.orders=+-3",
          "--strategy none", "SAFE", NULL},
         {"--delay-us 15000 --lie every=3,to=80:mid.remaining=+-1 --lie "
          "every=3,to=80:mid.unordered=+1",

@@ -37,6 +37,7 @@ static void orders_that_are_gone(void **unused)
         {"--lie audit=1,nth=9:ledger.times=0", "", WRONG, NULL}, /* billed too late */
         {"--lie audit=2,nth=9:ledger.times=0", "", WRONG, NULL},
         {"--ports 2 --lie target=2,nth=5:ledger.times=0", "", WRONG, NULL},
+        {"--ports 3 --lie target=2,nth=5:ledger.times=0", "", WRONG, NULL},
         /* The ledger has it, and its buyer can not see it. */
         {"--lie found.missing=1", "", WRONG, NULL},
         {"--lie found.missing=1 --lie missing.final=true", "", WRONG, NULL},
@@ -111,6 +112,9 @@ static void repetitions(void **unused)
         {"--lie told.replayed=true", "", "BROKEN", NULL},
         {"--lie every=20:told.replayed=true", "", "BROKEN", NULL},
         {"--lie replayed.replayed=", "", "BROKEN", NULL},
+        {"--lie refused.replayed=true", "", "BROKEN", NULL},
+        {"--lie nth=2:replayed.status=200 --lie nth=2:replayed.order=other", "--replay 1", TWICE,
+         NULL},
         /* Denied. */
         {"--defect deny", "", WRONG, NULL},
         {"--lie left=0:replayed.as=sold_out", "--replay 1", WRONG, NULL},
@@ -134,6 +138,8 @@ static void keys_and_sales(void **unused)
         {"--lie reused.told=1", "", "BROKEN|DUPLICATED", NULL}, /* two units asked for, one had */
         {"--lie reused.sell=1", "", TWICE, NULL},
         {"--lie reused.as=sold_out", "", WRONG, NULL},
+        {"--lie reused.as=too_late", "", WRONG, NULL}, /* it named no end */
+        {"--lie every=20:buy.as=too_late", "", "BROKEN", NULL},
         {"--lie every=20:buy.as=request_void", "", "BROKEN", NULL}, /* nobody asked for its end */
         {"--lie every=20:buy.as=no_such_sale", "", "BROKEN", NULL},
         {"--ports 2 --lie target=2:reused.told=1", "", "BROKEN|DUPLICATED", NULL},
@@ -174,6 +180,7 @@ static void lookups(void **unused)
         {"--ports 2 --lie target=2:found.remaining=+1", "", WRONG, NULL},
         {"--unknown-every 10 --lie found.user=\"mallory\"", "", WRONG, NULL},
         {"--unknown-every 10 --lie missing.final=", "", "INVALID|BROKEN", NULL},
+        {"--lie missing.sale=\"s9\"", "", WRONG, NULL}, /* what is final there is not so here */
     };
     fx_judge_all(lies, COUNT(lies));
 }
@@ -200,6 +207,9 @@ static void what_a_buyer_is_told(void **unused)
         {"--lie told.location=other", "", "BROKEN", NULL}, /* shown somebody else's order */
         {"--lie every=20:told.location=other", "", "BROKEN", NULL},
         {"--lie replayed.location=other", "", "BROKEN", NULL},
+        {"--lie every=20:told.location=", "", "BROKEN", NULL},
+        {"--lie every=20:told.location=http://shop/orders/%6ct-1?item=P0001", "", "BROKEN", NULL},
+        {"--lie refused.request=\"another\"", "", WRONG, NULL},
         /* Two asked for and told, one had. */
         {"--lie sell.quantity=1 --lie told.quantity=2 --lie replayed.quantity=2", "--quantity 2",
          TWICE, NULL},
@@ -239,6 +249,9 @@ static void numbers_and_fences(void **unused)
         /* All agree on it, and it can not be: the last buyer is told that 7 are left. */
         {"--lie told.remaining=7 --lie replayed.remaining=7 --lie found.remaining=7 "
          "--lie ledger.remaining=7",
+         "", WRONG, NULL},
+        {"--lie told.remaining=+1 --lie replayed.remaining=+1 --lie found.remaining=+1 "
+         "--lie ledger.remaining=+1",
          "", WRONG, NULL},
         {"--lie nth=20:told.remaining=+1 --lie nth=20:replayed.remaining=+1 "
          "--lie nth=20:found.remaining=+1 --lie nth=20:ledger.remaining=+1",
@@ -336,6 +349,12 @@ static void what_the_stock_says(void **unused)
         {"--delay-us 15000 --lie mid.sale=\"s9\"", "", DOUBTED, NULL},
         {"--delay-us 15000 --lie mid.initial=200", "", DOUBTED, NULL},
         {"--delay-us 15000 --lie mid.status=500", "", "INVALID", NULL},
+        {"--delay-us 15000 --lie from=20:mid.orders=0", "--strategy sharded", WRONG, NULL},
+        {"--delay-us 15000 --lie from=20:mid.orders=+1000", "--strategy fair", WRONG, NULL},
+        {"--delay-us 15000 --lie from=20:mid.sold=+-5", "--strategy fair", WRONG, NULL},
+        {"--delay-us 15000 --lie from=20:mid.remaining=0", "--strategy sharded", WRONG, NULL},
+        {"--lie stock.time_us=1", "", WRONG, NULL}, /* his not_after has passed at once */
+        {"--lie stock.time_us=+10000000", "", WRONG, NULL},
     };
     fx_judge_all(lies, COUNT(lies));
 }
@@ -384,6 +403,8 @@ static void what_the_sale_is(void **unused)
         {"--lie sale.per_user_limit=0", "--per-user-limit 1", "INVALID|BROKEN", NULL},
         {"--lie sale.lease_ms=7", "--lease-ms 500", "INVALID|BROKEN", NULL},
         {"--lie sale.wait_ms=7", "--wait-ms 500", "INVALID|BROKEN", NULL},
+        /* Its first sale is not held, in which one key is sent twice at once. */
+        {"--lie first=3:sale.status=503", "", DOUBTED, NULL},
         {"--lie sale.durability=\"none\"", "--durability replicated", "INVALID|BROKEN", NULL},
     };
     fx_judge_all(lies, COUNT(lies));

@@ -159,6 +159,7 @@ struct service_reply show_stock(struct service *service)
     text_number(&text, place, "oversold", above(sale->units, sale->initial));
     text_number(&text, place, "lost_updates", above(sale->units, taken));
     text_number(&text, place, "unordered", above(taken, sale->units));
+    text_number(&text, place, "time_us", wall_us());
     text_invented(&text, place, "halted");
     return answer_end(service, &text, place, 200);
 }

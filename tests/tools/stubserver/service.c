@@ -135,7 +135,10 @@ struct service_reply problem(struct service *service, const char *code)
         text_number(&text, "refused", "reserved", current_sale(service)->reserved);
     if (status == 504)
         text_number(&text, "refused", "not_after", wall_us());
-    return finish(service, &text, "refused", status);
+    struct service_reply reply = finish(service, &text, "refused", status);
+    const char *replayed = lies_about(service->lies, "refused", "replayed");
+    snprintf(reply.replayed, sizeof(reply.replayed), "%s", replayed == NULL ? "" : replayed);
+    return reply;
 }
 
 static struct service_reply plain(struct service *service, const char *format, ...)
