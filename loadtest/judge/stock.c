@@ -190,7 +190,7 @@ static void check_samples(lt_judging *j)
     const lt_history *h = j->history;
     lt_given *sold = zeroed(j->requests_len, sizeof(*sold));
     lt_given *begun = zeroed(j->requests_len, sizeof(*begun));
-    bool falls = h->sale.guarded == 1 && !is_reserving(j);
+    bool falls = h->sale.guarded == 1 && !is_reserving(j) && j->calm;
     size_t len = 0;
     EACH(const lt_request, request, j->requests) {
         if (request->bought == BOUGHT_YES) {
