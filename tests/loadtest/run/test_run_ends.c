@@ -6,6 +6,7 @@
 #include "tests/support/fixture.h"
 #include "tests/support/stub.h"
 
+#include "loadtest/load/arrivals.h"
 #include "loadtest/load/engine.h"
 #include "loadtest/run/run.h"
 #include "loadtest/service/stock_sampler.h"
@@ -130,6 +131,51 @@ static void the_engine_ends_after_its_last_buyer(void **unused)
     }
 }
 
+typedef struct arrived {
+    const lt_tally *tally;
+    int64_t wanted;
+} arrived;
+
+static bool have_arrived(void *arg)
+{
+    const arrived *a = arg;
+    return counter_get(&a->tally->waited) == a->wanted;
+}
+
+/* More requests than the backlog takes, and nobody answers: each one that is not sent counts, those
+ * that found no room in it, too. */
+static void what_finds_no_room_to_wait_counts_as_not_sent(void **unused)
+{
+    (void)unused;
+    enum { MORE = 1000 };
+    const int64_t all = (int64_t)BACKLOG_MAX + MORE;
+    waiter_service service;
+    char err[256];
+    service_start(&service);
+    lt_plan plan = plan_of(&service);
+    plan.model = MODEL_OPEN;
+    plan.rate = 1e9;
+    plan.requests = all;
+    lt_run_state state = {.plan = &plan,
+                          .key_prefix = "k",
+                          .sale = "s1",
+                          .recorder = recorder_open(NULL, err, sizeof(err))};
+    assert_true(run_state_init(&state, engine_workers(&plan)));
+    lt_engine *engine = engine_start(&state, err, sizeof(err));
+    assert_non_null(engine);
+    run_state_start(&state, engine_workers(&plan));
+    arrived late = {.tally = &state.tallies.items[0], .wanted = all - 1};
+    assert_true(fx_wait_until(have_arrived, &late, SOON_MS));
+    engine_cut(engine);
+    engine_join(engine);
+    assert_int_equal(counter_get(&late.tally->issued), 1);
+    assert_int_equal(counter_get(&late.tally->unsent), all - 1);
+    run_state_release(&state);
+    recorder_free(state.recorder);
+    atomic_store(&service.may_answer, true);
+    service_stop(&service);
+}
+
 /* ---- whole runs ------------------------------------------------------------------------------ */
 
 static bool is_alone(void *before)
@@ -204,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_stocks_reader_ends_after_its_last_reading),
         cmocka_unit_test(the_engine_ends_after_its_last_buyer),
+        cmocka_unit_test(what_finds_no_room_to_wait_counts_as_not_sent),
         cmocka_unit_test(a_run_leaves_nothing_behind),
     };
     return cmocka_run_group_tests_name("run_ends", tests, set_up, tear_down);

@@ -281,6 +281,28 @@ static void a_connection_is_introduced(void **state)
     dlock_redis_close(redis);
 }
 
+/* Anything that is no list, or of which the first is no word, is not the answer to ROLE. */
+static void a_role_is_the_first_word_of_a_list(void **state)
+{
+    (void)state;
+    char master[] = "master";
+    redisReply word = {.type = REDIS_REPLY_STRING, .str = master};
+    redisReply number = {.type = REDIS_REPLY_INTEGER};
+    redisReply *words[] = {&word, &number}, *numbers[] = {&number, &word};
+    const struct {
+        redisReply reply;
+        bool good;
+    } cases[] = {
+        {{.type = REDIS_REPLY_ARRAY, .elements = 1, .element = words}, true},
+        {{.type = REDIS_REPLY_ARRAY, .elements = 2, .element = words}, true},
+        {{.type = REDIS_REPLY_ARRAY, .elements = 2, .element = numbers}, false},
+        {{.type = REDIS_REPLY_ARRAY, .elements = 0, .element = words}, false},
+        {{.type = REDIS_REPLY_STRING, .elements = 1, .element = words}, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(dlock_redis_is_role(&cases[i].reply), cases[i].good);
+}
+
 static bool admit_all(void *arg, int number, const char *run_id)
 {
     (void)arg, (void)number, (void)run_id;
@@ -318,6 +340,7 @@ int main(void)
         cmocka_unit_test(what_is_no_redis_is_told_from_silence),
         cmocka_unit_test(a_pause_keeps_its_reason),
         cmocka_unit_test(a_connection_is_introduced),
+        cmocka_unit_test(a_role_is_the_first_word_of_a_list),
         cmocka_unit_test(a_server_that_hides_its_run_is_not_used),
     };
     return cmocka_run_group_tests_name("dial", tests, setup, teardown);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -197,6 +198,33 @@ static void nobody_sells_while_an_instance_compares(void **state)
     fx_redis_stop(redis);
 }
 
+static int64_t calls_of(fx_redis *redis, const char *name)
+{
+    char text[16384], field[64];
+    assert_true(fx_redis_text(redis, text, sizeof(text), "INFO commandstats"));
+    snprintf(field, sizeof(field), "cmdstat_%s:calls=", name);
+    const char *at = strstr(text, field);
+    return at ? strtoll(at + strlen(field), NULL, 10) : 0;
+}
+
+/* An objection stands for seconds: it is not said anew before every sale that is compared. */
+static void an_instance_objects_less_often_than_it_compares(void **state)
+{
+    (void)state;
+    enum { SALES = 60 };
+    fx_redis *redis = fx_redis_start_single(NULL);
+    fx_server *knows = fx_server_start(fx_redis_url(redis), NULL);
+    for (int i = 0; i < SALES; i++)
+        fx_expect(knows, 201, "POST /sales {'item':'o%d','stock':1,'strategy':'atomic'}", i);
+    fx_redis_do(redis, "SAVE");
+    fx_redis_kill(redis);
+    fx_redis_restart(redis);
+    assert_true(fx_wait_until(has_admitted, knows, WAIT_MS));
+    assert_in_range(calls_of(redis, "zadd"), 1, SALES - 1);
+    fx_server_kill(knows);
+    fx_redis_stop(redis);
+}
+
 /* One that has died objects until its time is over. */
 static void an_objection_ends_by_itself(void **state)
 {
@@ -221,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_stopped_master_that_comes_back_is_sent_nothing),
         cmocka_unit_test(the_time_to_object_begins_when_the_data_is_there),
         cmocka_unit_test(nobody_sells_while_an_instance_compares),
+        cmocka_unit_test(an_instance_objects_less_often_than_it_compares),
         cmocka_unit_test(an_objection_ends_by_itself),
     };
     return fx_run(tests, .instances = 0);
