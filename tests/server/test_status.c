@@ -67,6 +67,7 @@ static int items_named(fx_server *server)
     const char *detail = fx_json_text(json, "detail");
     if (strcmp(detail, "no item can be sold: see the log") != 0)
         fail_msg("%s", detail);
+    assert_null(cJSON_GetObjectItem(json, "redis")); /* it has complained of nothing */
     int named = cJSON_GetArraySize(cJSON_GetObjectItem(json, "items"));
     cJSON_Delete(json);
     return named;

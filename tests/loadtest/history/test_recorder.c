@@ -8,14 +8,16 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-enum { PENS = 4, LINES = 20000 };
+enum { PENS = 4, LINES = 20000, TEXT_MOST = 512 };
 
 static char *read_history(const lt_recorder *recorder, char *text, size_t size)
 {
     FILE *file = fopen(recorder_path(recorder), "r");
     assert_non_null(file);
-    text[fread(text, 1, size - 1, file)] = '\0';
+    size_t length = fread(text, 1, size - 1, file);
+    text[length] = '\0';
     fclose(file);
+    assert_int_equal(strlen(text), length);
     return text;
 }
 
@@ -42,6 +44,46 @@ static void values_are_escaped(void **unused)
                         "ask a=x%20y=%09%25%0A%7F b=%2D c=%3F d= e=--\xc3\xa4 "
                         "f=-9223372036854775808 g=0 h=1\n"
                         "end\n");
+    recorder_free(recorder);
+}
+
+static void numbers_have_all_their_digits(void **unused)
+{
+    (void)unused;
+    static const int64_t numbers[] = {0, 1, 9, 10, 17, 100, -1, -10, INT64_MAX, INT64_MIN};
+    char err[256], text[1024], expected[1024];
+    lt_recorder *recorder = recorder_open(NULL, err, sizeof(err));
+    lt_pen *pen = pen_new(recorder);
+    int at = snprintf(expected, sizeof(expected), "flashsale-history 2\nall");
+    pen_word(pen, "all");
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        pen_number(pen, "n", numbers[i]);
+        at += snprintf(expected + at, sizeof(expected) - (size_t)at, " n=%lld",
+                       (long long)numbers[i]);
+    }
+    snprintf(expected + at, sizeof(expected) - (size_t)at, "\n");
+    pen_line(pen);
+    pen_free(pen);
+    assert_string_equal(read_history(recorder, text, sizeof(text)), expected);
+    recorder_free(recorder);
+}
+
+/* Whoever told it: a line has room for all that is told in it. */
+static void a_long_text_is_cut_off(void **unused)
+{
+    (void)unused;
+    static char told[4096], text[8192];
+    char err[256];
+    lt_recorder *recorder = recorder_open(NULL, err, sizeof(err));
+    lt_pen *pen = pen_new(recorder);
+    memset(told, 'a', sizeof(told) - 1);
+    pen_word(pen, "ask");
+    pen_text(pen, "told", told);
+    pen_line(pen);
+    pen_free(pen);
+    const char *at = strstr(read_history(recorder, text, sizeof(text)), "told=");
+    assert_non_null(at);
+    assert_int_equal(strspn(at + strlen("told="), "a"), TEXT_MOST);
     recorder_free(recorder);
 }
 
@@ -138,6 +180,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_escaped),
+        cmocka_unit_test(numbers_have_all_their_digits),
+        cmocka_unit_test(a_long_text_is_cut_off),
         cmocka_unit_test(orders_are_written_as_told),
         cmocka_unit_test(lines_of_several_pens_stay_whole),
         cmocka_unit_test(without_room_there_is_no_end),

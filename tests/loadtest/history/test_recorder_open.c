@@ -5,8 +5,10 @@
 
 #include "loadtest/history/recorder.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char dir[256];
 
@@ -88,12 +90,52 @@ static void a_file_without_a_name_is_in_the_folder_for_such(void **unused)
     setenv("TMPDIR", before, 1);
 }
 
+/* Number 0 is as good as any other, and is closed again where the place will not do. */
+static void the_first_descriptor_will_do(void **unused)
+{
+    (void)unused;
+    char path[300], err[512] = "";
+    int kept = fcntl(0, F_DUPFD_CLOEXEC, 3);
+    snprintf(path, sizeof(path), "%s/first", dir);
+    const char *const paths[] = {path, NULL, "/dev/null"};
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        close(0);
+        lt_recorder *recorder = recorder_open(paths[i], err, sizeof(err));
+        bool opened = recorder != NULL, is_first = fcntl(0, F_GETFD) >= 0;
+        recorder_free(recorder);
+        bool closed = fcntl(0, F_GETFD) < 0;
+        dup2(kept, 0);
+        assert_int_equal(opened, i < 2);
+        assert_int_equal(is_first, i < 2);
+        assert_true(closed);
+    }
+    assert_non_null(strstr(err, "it is no regular file"));
+    close(kept);
+}
+
+static void others_may_read_and_write_it_as_the_mask_says(void **unused)
+{
+    (void)unused;
+    char path[300], err[256];
+    struct stat is;
+    snprintf(path, sizeof(path), "%s/mode", dir);
+    mode_t before = umask(0);
+    lt_recorder *recorder = recorder_open(path, err, sizeof(err));
+    umask(before);
+    assert_non_null(recorder);
+    recorder_free(recorder);
+    assert_int_equal(stat(path, &is), 0);
+    assert_int_equal(is.st_mode & 0777, 0666);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(a_file_is_begun_anew),
         cmocka_unit_test(a_file_without_a_name_is_in_the_folder_for_such),
+        cmocka_unit_test(the_first_descriptor_will_do),
+        cmocka_unit_test(others_may_read_and_write_it_as_the_mask_says),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
