@@ -35,6 +35,9 @@ static options_answer read_hearing(FILE *stream, fs_options *options, char *said
     read_hearing(stderr, &options, said, sizeof(said),                                             \
                  (char *[]){(char *)"flashsale", __VA_ARGS__, NULL})
 
+#define LETTERS_8  "abcdefgh"
+#define LETTERS_64 LETTERS_8 LETTERS_8 LETTERS_8 LETTERS_8 LETTERS_8 LETTERS_8 LETTERS_8 LETTERS_8
+
 static fs_options options;
 static char said[8192];
 
@@ -67,6 +70,13 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
         {{"--thread", "8"}, {"--thread", "--help"}},
         {{"--listen", "7000"}, {"--listen", "HOST:PORT"}},
         {{"--listen", "127.0.0.1:70000"}, {"--listen", "65535"}},
+        {{"--listen", "127.0.0.1:65536"}, {"--listen", "65535"}},
+        {{"--listen", "127.0.0.1:000001"}, {"--listen", "one HOST:PORT"}},
+        {{"--listen", "127.0.0.1:"}, {"--listen", "one HOST:PORT"}},
+        {{"--threads", "16385"}, {"--threads", "from 4 to 16384"}},
+        {{"--threads", "0000000000000000016"}, {"--threads", "from 4 to 16384"}},
+        {{"--threads", ":"}, {"--threads", "from 4 to 16384"}},
+        {{"--name", LETTERS_64 "x"}, {"--name", "must be at most 64 characters\n"}},
         {{"--listen", "127.0.0.1:1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
         {{"--listen", "127.0.0.1:1 ,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
         {{"--listen", "127.0.0.1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
@@ -115,6 +125,38 @@ static void errors_name_the_option_and_what_is_accepted(void **state)
     assert_int_equal(READ(NULL), OPTIONS_BAD);
     assert_non_null(strstr(said, "FLASHSALE_ADMIN_TOKEN"));
     unsetenv("FLASHSALE_ADMIN_TOKEN");
+}
+
+/* The first and the last of what is accepted. */
+static void limits_are_accepted(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"--listen=127.0.0.1:65535"},
+        {"--listen=127.0.0.1:00001"},
+        {"--listen=127.0.0.1:0"},
+        {"--threads=4"},
+        {"--threads=16384"},
+        {"--threads=9"},
+        {"--threads=000000000000000016"},
+        {"--max-quantity=1"},
+        {"--max-quantity=1000"},
+        {"--require-token=yes"},
+        {"--require-token=no"},
+        {"--demo=yes"},
+        {"--name=" LETTERS_64},
+        {"--item=P1", "--stock=0"},
+        {"--item=P1", "--stock=1000000000"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char *const *a = (char *const *)cases[i];
+        if (READ(a[0], a[1]) != OPTIONS_RUN)
+            fail_msg("%s: %s", a[0], said);
+        assert_string_equal(said, "");
+    }
+    assert_int_equal(options.sale.stock, 1000000000);
+    assert_int_equal(READ((char *)"--name=" LETTERS_64), OPTIONS_RUN);
+    assert_string_equal(options.name, LETTERS_64);
 }
 
 /* A value that is too long, or an option that is misspelt, may hold a password. */
@@ -220,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_command_line_wins_over_the_environment),
         cmocka_unit_test(errors_name_the_option_and_what_is_accepted),
+        cmocka_unit_test(limits_are_accepted),
         cmocka_unit_test(errors_show_no_password),
         cmocka_unit_test(help_tells_units_limits_and_defaults),
         cmocka_unit_test(loopback_is_told_from_the_rest),

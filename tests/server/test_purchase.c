@@ -1,6 +1,7 @@
 /* test_purchase.c - what an answer of Redis means for a buyer, and what no answer means. */
 #include "tests/support/fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/store/purchase.h"
@@ -48,6 +49,49 @@ static void answers_of_scripts_are_understood(void **state)
     }
 }
 
+/* "expired" and "cancelled" may name the end of a reservation, which "sold" has none of. */
+static void a_state_goes_with_the_end_of_a_reservation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *state; /* as it is recorded */
+        bool good;
+        order_state is;
+        int64_t bucket;
+    } cases[] = {
+        {"sold", true, ORDER_SOLD, 0},
+        {"cancelled", true, ORDER_CANCELLED, 0},
+        {"reserved 1", true, ORDER_RESERVED, 1},
+        {"confirmed 2", true, ORDER_CONFIRMED, 2},
+        {"cancelled 1", true, ORDER_CANCELLED, 1},
+        {"expired 1", true, ORDER_EXPIRED, 1},
+        {"sold 1", false, ORDER_SOLD, 0},
+        {"reserved", false, ORDER_SOLD, 0},
+        {"confirmed", false, ORDER_SOLD, 0},
+        {"expired", false, ORDER_SOLD, 0},
+        {"expired 0", false, ORDER_SOLD, 0},
+        {"expired 1 1", false, ORDER_SOLD, 0},
+        {"expired ", false, ORDER_SOLD, 0},
+        {"sold ", false, ORDER_SOLD, 0},
+        {"sole", false, ORDER_SOLD, 0},
+        {"lent 1", false, ORDER_SOLD, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char record[128];
+        fs_order order;
+        snprintf(record, sizeof(record), "7 u1 2 93 5 i-1 1700000000000001 0123456789ab %s",
+                 cases[i].state);
+        bool good = order_read(record, strlen(record), &order);
+        if (good != cases[i].good)
+            fail_msg("%s: %d", record, good);
+        assert_int_equal(order.fence, good ? 5 : 0);
+        if (!good)
+            continue;
+        assert_int_equal(order.state, cases[i].is);
+        assert_int_equal(order.expires_us, cases[i].bucket * BUCKET_US);
+    }
+}
+
 static void what_was_sent_and_not_answered_is_unknown(void **state)
 {
     (void)state;
@@ -90,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_of_scripts_are_understood),
+        cmocka_unit_test(a_state_goes_with_the_end_of_a_reservation),
         cmocka_unit_test(an_answer_says_nothing_of_the_one_before),
         cmocka_unit_test(what_was_sent_and_not_answered_is_unknown),
     };

@@ -1,6 +1,7 @@
 /* test_query.c - parameters are read strictly, each once, from the query and from a body alike. */
 #include "tests/support/fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/api/query.h"
@@ -90,6 +91,43 @@ static void numbers_are_whole_and_in_range(void **state)
         assert_int_equal(read_words(&query, cases[i].query), JSON_FINE);
         if (query_int(&query, "n", 1, 10, &number) != cases[i].status)
             fail_msg("%s", cases[i].query);
+    }
+}
+
+static void numbers_have_18_digits_at_most(void **state)
+{
+    (void)state;
+    int64_t number = 0;
+    fs_query query;
+    assert_int_equal(read_words(&query, "n=999999999999999999"), JSON_FINE);
+    assert_int_equal(query_int(&query, "n", 0, INT64_MAX, &number), QUERY_OK);
+    assert_true(number == INT64_C(999999999999999999));
+    assert_int_equal(read_words(&query, "n=1000000000000000000"), JSON_FINE);
+    assert_int_equal(query_int(&query, "n", 0, INT64_MAX, &number), QUERY_BAD);
+}
+
+/* Whatever is asked of it: the longest name, and the longest value of the query and of a body. */
+static void names_and_values_have_their_room(void **state)
+{
+    (void)state;
+    static char name[IDENT_MAX + 1];
+    const char *const known[] = {name, NULL};
+    char text[IDENT_MAX + QUERY_VALUE_MAX + 16];
+    fs_query query;
+    memset(name, 'n', IDENT_MAX);
+    for (int len = QUERY_VALUE_MAX; len <= QUERY_VALUE_MAX + 1; len++) {
+        char value[QUERY_VALUE_MAX + 2] = "", ret[QUERY_VALUE_MAX + 2] = "";
+        query_status expected = len == QUERY_VALUE_MAX ? QUERY_OK : QUERY_BAD;
+        memset(value, 'v', (size_t)len);
+        query_init(&query, known);
+        snprintf(text, sizeof(text), "%s=%s", name, value);
+        assert_int_equal(query_add_words(&query, text, strlen(text)), JSON_FINE);
+        assert_int_equal(query_word(&query, name, NULL, ret), expected);
+        assert_string_equal(ret, expected == QUERY_OK ? value : "");
+        query_init(&query, known);
+        snprintf(text, sizeof(text), "{\"%s\":\"%s\"}", name, value);
+        assert_int_equal(query_add_json(&query, text, strlen(text)), JSON_FINE);
+        assert_int_equal(query_word(&query, name, NULL, ret), expected);
     }
 }
 
@@ -205,6 +243,8 @@ int main(void)
         cmocka_unit_test(values_are_read_strictly),
         cmocka_unit_test(each_parameter_is_known_and_comes_once),
         cmocka_unit_test(numbers_are_whole_and_in_range),
+        cmocka_unit_test(numbers_have_18_digits_at_most),
+        cmocka_unit_test(names_and_values_have_their_room),
         cmocka_unit_test(json_is_read_as_strictly),
         cmocka_unit_test(query_and_body_count_together),
         cmocka_unit_test(a_key_may_stand_in_quotes),

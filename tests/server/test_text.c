@@ -98,7 +98,11 @@ static void text_of_any_length_is_kept_whole(void **state)
         text_add(&text, "x");
         assert_int_equal(text.len, len + len / 2 + 1);
         assert_int_equal(strlen(text_bytes(&text)), text.len);
+        assert_true(text.len < text.cap);
         assert_int_equal(text_bytes(&text)[text.len - 1], 'x');
+        text_clear(&text);
+        text_printf(&text, "%*s", len, "");
+        assert_true(text.len < text.cap);
         text_free(&text);
     }
 }

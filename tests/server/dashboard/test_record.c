@@ -67,6 +67,64 @@ static void feeds_are_read_as_they_were_written(void **state)
     text_free(&text);
 }
 
+/* Whichever of them is the least behind. */
+static void the_one_least_behind_makes_room(void **state)
+{
+    (void)state;
+    for (int least = 0; least < FEEDS_TOLD; least++) {
+        instance_record record = full();
+        for (int i = 0; i < FEEDS_TOLD + 1; i++) {
+            feed_told feed = feed_of(i, i == least ? 1 : 10);
+            if (i == FEEDS_TOLD)
+                feed.behind = 2;
+            record_add_feed(&record, &feed);
+        }
+        assert_int_equal(record.feed_count, FEEDS_TOLD);
+        for (int i = 0; i < FEEDS_TOLD; i++)
+            assert_int_equal(record.feeds[i].behind, i == least ? 2 : 10);
+    }
+}
+
+static void the_largest_numbers_are_read(void **state)
+{
+    (void)state;
+    fs_text text;
+    instance_record record = full(), read;
+    char changed[4096];
+    text_init(&text);
+    memset(record.client, 'c', sizeof(record.client) - 1);
+    for (int i = 0; i < TOLD_NUMBERS; i++)
+        record.numbers[i] = INT64_C(10000000000000);
+    record_write(&text, &record);
+    snprintf(changed, sizeof(changed), "%s P1 s 9007199254740991 9007199254740991 9007199254740991",
+             text_bytes(&text));
+    assert_true(record_read(changed, &read));
+    assert_string_equal(read.client, record.client);
+    assert_memory_equal(read.numbers, record.numbers, sizeof(record.numbers));
+    assert_true(read.feeds[0].orders == INT64_C(9007199254740991));
+    static const char *const beyond[] = {" P1 s 9007199254740992 1 1", " P1 s 1 9007199254740992 1",
+                                         " P1 s 1 1 9007199254740992"};
+    for (size_t i = 0; i < COUNT(beyond); i++) {
+        snprintf(changed, sizeof(changed), "%s%s", text_bytes(&text), beyond[i]);
+        assert_false(record_read(changed, &read));
+    }
+    for (int i = 0; i < TOLD_NUMBERS; i++) {
+        record.numbers[i]++;
+        text_clear(&text);
+        record_write(&text, &record);
+        assert_false(record_read(text_bytes(&text), &read));
+        record.numbers[i]--;
+    }
+    text_clear(&text);
+    record_write(&text, &record);
+    char *behind_client = strchr(text_bytes(&text) + strlen("1."), 'c');
+    assert_non_null(behind_client);
+    snprintf(changed, sizeof(changed), "%.*sc%s", (int)(behind_client - text_bytes(&text)),
+             text_bytes(&text), behind_client); /* longer than any client's name */
+    assert_false(record_read(changed, &read));
+    text_free(&text);
+}
+
 static void what_is_no_feed_is_not_read(void **state)
 {
     (void)state;
@@ -133,6 +191,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(feeds_are_read_as_they_were_written),
+        cmocka_unit_test(the_one_least_behind_makes_room),
+        cmocka_unit_test(the_largest_numbers_are_read),
         cmocka_unit_test(what_is_no_feed_is_not_read),
         cmocka_unit_test(what_is_no_record_is_not_read),
     };

@@ -28,6 +28,22 @@ static void a_request_takes_what_is_not_said_from_the_strategy(void **state)
     assert_non_null(strstr(err, "combined"));
 }
 
+/* 0 is a wish like any other. */
+static void a_request_may_ask_for_nothing(void **state)
+{
+    (void)state;
+    char err[512];
+    sale_terms terms;
+    const char *body = "{\"item\":\"P1\",\"stock\":0,\"strategy\":\"pubsub\",\"wait_ms\":0}";
+    assert_int_equal(sale_request_read(body, strlen(body), &terms, err, sizeof(err)), JSON_FINE);
+    assert_int_equal(terms.wait_ms, 0);
+    assert_int_equal(terms.initial, 0);
+    body = "{\"item\":\"P1\",\"stock\":1,\"strategy\":\"pubsub\",\"wait_ms\":1}";
+    assert_int_equal(sale_request_read(body, strlen(body), &terms, err, sizeof(err)), JSON_FINE);
+    assert_int_equal(terms.wait_ms, 1);
+    assert_int_equal(terms.initial, 1);
+}
+
 /* Whatever was in the terms before. */
 static void a_request_tells_nothing_of_sales_before(void **state)
 {
@@ -78,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_takes_what_is_not_said_from_the_strategy),
+        cmocka_unit_test(a_request_may_ask_for_nothing),
         cmocka_unit_test(a_request_tells_nothing_of_sales_before),
         cmocka_unit_test(replicas_go_with_durability_replicated),
     };

@@ -95,6 +95,36 @@ static void my_replicas_are_found_in_a_cluster(void **state)
     assert_int_equal(claims.rule_ms, 0); /* the settings are not told: it may be any time */
 }
 
+static void ports_are_from_1_to_65535(void **state)
+{
+    (void)state;
+    char text[] = "a h:1@1 slave me 0 1 1 connected\nb h:65535@1 slave me 0 1 1 connected\n"
+                  "c h:0@1 slave me 0 1 1 connected\nd h:65536@1 slave me 0 1 1 connected\n"
+                  "e h:-1@1 slave me 0 1 1 connected\n"
+                  "me h:7000@1 myself,master - 0 0 1 connected";
+    replica_claims claims = claims_in(text, NULL);
+    assert_true(claims.told);
+    assert_false(claims.more);
+    assert_int_equal(claims.count, 2);
+    assert_string_equal(claims.of[0].name, "h:1");
+    assert_string_equal(claims.of[1].name, "h:65535");
+}
+
+static void as_many_claims_are_kept_as_there_is_room_for(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        char text[8192] = "me h:7000@1 myself,master - 0 0 1 connected\n";
+        size_t len = strlen(text);
+        for (int i = 1; i <= REPLICA_SET_MAX + more; i++)
+            len += (size_t)snprintf(text + len, sizeof(text) - len,
+                                    "r%d h:%d@1 slave me 0 1 1 connected\n", i, i);
+        replica_claims claims = claims_in(text, NULL);
+        assert_int_equal(claims.count, REPLICA_SET_MAX);
+        assert_int_equal(claims.more, more);
+    }
+}
+
 static redisReply word(char *text)
 {
     return (redisReply){.type = REDIS_REPLY_STRING, .str = text, .len = strlen(text)};
@@ -140,6 +170,8 @@ int main(void)
         cmocka_unit_test(each_replica_of_info_is_read),
         cmocka_unit_test(what_does_not_fit_is_told),
         cmocka_unit_test(my_replicas_are_found_in_a_cluster),
+        cmocka_unit_test(ports_are_from_1_to_65535),
+        cmocka_unit_test(as_many_claims_are_kept_as_there_is_room_for),
         cmocka_unit_test(the_settings_give_the_rule),
         cmocka_unit_test(who_may_not_ask_is_told_nothing),
     };
