@@ -4,6 +4,8 @@
  */
 #include "tests/server/selling/reserving_shop.h"
 
+#include "lock/redis/conn.h"
+
 /* Whoever writes next, a buyer or somebody who confirms, returns what is over: once. */
 static void return_by_whoever_comes(void)
 {
@@ -37,6 +39,35 @@ static void whoever_comes_returns_what_is_over(void **state)
 {
     (void)state;
     for_each_shop(return_by_whoever_comes);
+}
+
+/* Else losing the later ones would not be noticed. */
+static void remember_the_last_move(void)
+{
+    known_ledger *known = &shop.sale.known[0];
+    for (int i = 1; i <= 3; i++) {
+        char expected[64];
+        size_t len;
+        dlock_args args;
+        snprintf(context, sizeof(context), "%s, move %d", shop.strategy->name, i);
+        assert_int_equal(ask_for(PURCHASE_CONFIRM, make_order(RESERVE_S), 0), BUY_SOLD);
+        known_ledger_mark(known, "run");
+        dlock_args_init(&args);
+        known_ledger_put_moves(known, &args);
+        snprintf(expected, sizeof(expected), "%s %lld ", LEDGER_EPOCH,
+                 fx_redis_number(fx.redis, "LLEN %s", shop.keys->moves));
+        const char *put = dlock_args_first(&args, &len);
+        if (len != strlen(expected) || memcmp(put, expected, len) != 0)
+            fail_msg("%s: %.*s, not %s", context, (int)len, put, expected);
+        dlock_args_free(&args);
+    }
+    assert_int_equal(fx_redis_number(fx.redis, "LLEN %s", shop.keys->moves), 3);
+}
+
+static void the_last_move_is_remembered(void **state)
+{
+    (void)state;
+    for_each_shop(remember_the_last_move);
 }
 
 /* More are over than one call returns: the next ones return the rest. */
@@ -239,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_comes_returns_what_is_over),
+        cmocka_unit_test(the_last_move_is_remembered),
         cmocka_unit_test(more_ends_than_one_call_returns),
         cmocka_unit_test(no_right_that_is_missing_misleads_a_strategy),
         cmocka_unit_test(nothing_is_written_half_where_writes_are_refused),
