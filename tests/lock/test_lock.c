@@ -41,62 +41,63 @@ static dlock_client *client_of_a_quorum(dlock_redis *redis)
 }
 
 /* The first and the last that is good, and what is next to them. */
+static const struct {
+    dlock_options options;
+    bool good;
+} limits[] = {
+    {{.lease_ms = -1}, false},
+    {{.lease_ms = 9}, false},
+    {{.lease_ms = 10}, true},
+    {{.lease_ms = YEAR_MS}, true},
+    {{.lease_ms = YEAR_MS + 1}, false},
+    {{.lease_ms = 10, .renew_ms = 1}, true},
+    {{.lease_ms = 10, .renew_ms = 9}, true},
+    {{.lease_ms = 10, .renew_ms = 10}, false},
+    {{.renew_ms = DLOCK_NEVER}, true},
+    {{.renew_ms = DLOCK_NEVER - 1}, false},
+    {{.max_hold_ms = -1}, false},
+    {{.max_hold_ms = 1}, true},
+    {{.max_hold_ms = YEAR_MS}, true},
+    {{.max_hold_ms = YEAR_MS + 1}, false},
+    {{.poll_ms = -1}, false},
+    {{.poll_ms = 1}, true},
+    {{.poll_ms = YEAR_MS}, true},
+    {{.poll_ms = YEAR_MS + 1}, false},
+    {{.cohort_max = -1}, false},
+    {{.cohort_max = 1}, true},
+    {{.cohort_max = 1, .cohort_ms = -1}, false},
+    {{.cohort_max = 1, .cohort_ms = 1}, true},
+    {{.cohort_max = 1, .cohort_ms = YEAR_MS}, true},
+    {{.cohort_max = 1, .cohort_ms = YEAR_MS + 1}, false},
+    {{.wait_replicas = -1}, false},
+    {{.wait_replicas = 1}, true},
+    {{.permits = -1}, false},
+    {{.permits = 1}, false},
+    {{.kind = (dlock_kind)(DLOCK_STRING - 1)}, false},
+    {{.kind = (dlock_kind)(DLOCK_SEMAPHORE + 1), .permits = 1}, false},
+    {{.kind = DLOCK_QUORUM}, true},
+    {{.kind = DLOCK_QUORUM, .wait_replicas = 1}, false},
+    {{.kind = DLOCK_READ}, true},
+    {{.kind = DLOCK_READ, .cohort_max = 1}, false},
+    {{.kind = DLOCK_WRITE, .cohort_max = 1}, true},
+    {{.kind = DLOCK_SEMAPHORE}, false},
+    {{.kind = DLOCK_SEMAPHORE, .permits = -1}, false},
+    {{.kind = DLOCK_SEMAPHORE, .permits = 1}, true},
+    {{.kind = DLOCK_SEMAPHORE, .permits = MOST}, true},
+    {{.kind = DLOCK_SEMAPHORE, .permits = MOST + 1}, false},
+    {{.kind = DLOCK_SEMAPHORE, .permits = 1, .cohort_max = 1}, false},
+};
+
 static void options_have_limits(void **state)
 {
     rig *r = *state;
-    static const struct {
-        dlock_options options;
-        bool good;
-    } cases[] = {
-        {{.lease_ms = -1}, false},
-        {{.lease_ms = 9}, false},
-        {{.lease_ms = 10}, true},
-        {{.lease_ms = YEAR_MS}, true},
-        {{.lease_ms = YEAR_MS + 1}, false},
-        {{.lease_ms = 10, .renew_ms = 1}, true},
-        {{.lease_ms = 10, .renew_ms = 9}, true},
-        {{.lease_ms = 10, .renew_ms = 10}, false},
-        {{.renew_ms = DLOCK_NEVER}, true},
-        {{.renew_ms = DLOCK_NEVER - 1}, false},
-        {{.max_hold_ms = -1}, false},
-        {{.max_hold_ms = 1}, true},
-        {{.max_hold_ms = YEAR_MS}, true},
-        {{.max_hold_ms = YEAR_MS + 1}, false},
-        {{.poll_ms = -1}, false},
-        {{.poll_ms = 1}, true},
-        {{.poll_ms = YEAR_MS}, true},
-        {{.poll_ms = YEAR_MS + 1}, false},
-        {{.cohort_max = -1}, false},
-        {{.cohort_max = 1}, true},
-        {{.cohort_max = 1, .cohort_ms = -1}, false},
-        {{.cohort_max = 1, .cohort_ms = 1}, true},
-        {{.cohort_max = 1, .cohort_ms = YEAR_MS}, true},
-        {{.cohort_max = 1, .cohort_ms = YEAR_MS + 1}, false},
-        {{.wait_replicas = -1}, false},
-        {{.wait_replicas = 1}, true},
-        {{.permits = -1}, false},
-        {{.permits = 1}, false},
-        {{.kind = (dlock_kind)(DLOCK_STRING - 1)}, false},
-        {{.kind = (dlock_kind)(DLOCK_SEMAPHORE + 1), .permits = 1}, false},
-        {{.kind = DLOCK_QUORUM}, true},
-        {{.kind = DLOCK_QUORUM, .wait_replicas = 1}, false},
-        {{.kind = DLOCK_READ}, true},
-        {{.kind = DLOCK_READ, .cohort_max = 1}, false},
-        {{.kind = DLOCK_WRITE, .cohort_max = 1}, true},
-        {{.kind = DLOCK_SEMAPHORE}, false},
-        {{.kind = DLOCK_SEMAPHORE, .permits = -1}, false},
-        {{.kind = DLOCK_SEMAPHORE, .permits = 1}, true},
-        {{.kind = DLOCK_SEMAPHORE, .permits = MOST}, true},
-        {{.kind = DLOCK_SEMAPHORE, .permits = MOST + 1}, false},
-        {{.kind = DLOCK_SEMAPHORE, .permits = 1, .cohort_max = 1}, false},
-    };
     dlock_client *client = client_of_a_quorum(r->redis);
-    for (size_t i = 0; i < COUNT(cases); i++) {
+    for (size_t i = 0; i < COUNT(limits); i++) {
         char err[256] = "";
         dlock_lock *lock = NULL;
         dlock_status status =
-            dlock_lock_new(client, "limits", &cases[i].options, &lock, err, sizeof(err));
-        if (status != (cases[i].good ? DLOCK_OK : DLOCK_INVALID))
+            dlock_lock_new(client, "limits", &limits[i].options, &lock, err, sizeof(err));
+        if (status != (limits[i].good ? DLOCK_OK : DLOCK_INVALID))
             fail_msg("case %zu: %s", i, err);
         dlock_lock_free(lock);
     }

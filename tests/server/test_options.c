@@ -57,60 +57,61 @@ static void the_command_line_wins_over_the_environment(void **state)
     unsetenv("FLASHSALE_LEASE_MS");
 }
 
+static const struct {
+    const char *args[4];
+    const char *says[2];
+} wrong[] = {
+    {{"--threads", "many"}, {"--threads", "from 4 to 16384"}},
+    {{"--threads", "-1"}, {"--threads", "from 4 to 16384"}},
+    {{"--threads"}, {"--threads", "needs a value"}},
+    {{"--thread", "8"}, {"--thread", "--help"}},
+    {{"--listen", "7000"}, {"--listen", "HOST:PORT"}},
+    {{"--listen", "127.0.0.1:70000"}, {"--listen", "65535"}},
+    {{"--listen", "127.0.0.1:65536"}, {"--listen", "65535"}},
+    {{"--listen", "127.0.0.1:000001"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "127.0.0.1:"}, {"--listen", "one HOST:PORT"}},
+    {{"--threads", "16385"}, {"--threads", "from 4 to 16384"}},
+    {{"--threads", "0000000000000000016"}, {"--threads", "from 4 to 16384"}},
+    {{"--threads", ":"}, {"--threads", "from 4 to 16384"}},
+    {{"--name", LETTERS_64 "x"}, {"--name", "must be at most 64 characters\n"}},
+    {{"--listen", "127.0.0.1:1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "127.0.0.1:1 ,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "127.0.0.1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "127.0.0.1:1s"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "127.0.0.1: 1"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", ":7000"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "[::1:7000"}, {"--listen", "one HOST:PORT"}},
+    {{"--listen", "::1:7000"}, {"--listen", "one HOST:PORT"}},
+    {{"--admin-token-file="}, {"--admin-token-file", "the name of a file"}},
+    {{"--buyer-key-file="}, {"--buyer-key-file", "the name of a file"}},
+    {{"--require-token", "on"}, {"--require-token", "yes or no"}},
+    {{"--demo", "1"}, {"--demo", "yes or no"}},
+    {{"--max-quantity", "0"}, {"--max-quantity", "from 1 to 1000"}},
+    {{"--max-quantity", "1001"}, {"--max-quantity", "from 1 to 1000"}},
+    {{"--name", "a b"}, {"--name", "[A-Za-z0-9_-]"}},
+    {{"--redis="}, {"--redis", "a URL"}},
+    {{"--item", "P1"}, {"--item", "--stock"}},
+    {{"--stock", "5"}, {"--stock", "--item"}},
+    {{"--strategy", "none"}, {"--strategy", "--item"}},
+    {{"--per-user-limit", "0"}, {"--per-user-limit", "--item"}},
+    {{"--lease-ms", "3000"}, {"--lease-ms", "--item"}},
+    {{"--wait-ms", "5"}, {"--wait-ms", "--item"}},
+    {{"--hold-ms", "5"}, {"--hold-ms", "--item"}},
+    {{"--durability", "disk"}, {"--durability", "--item"}},
+    {{"--segments", "2"}, {"--segments", "--item"}},
+    {{"--min-replicas", "2"}, {"--min-replicas", "--item"}},
+    {{"--item=P1", "--stock=5", "--strategy=hope"}, {"strategy", "combined"}},
+    {{"--item=P1", "--stock=5", "--durability=stone"}, {"durability", "replicated or disk"}},
+    {{"--item=P1", "--stock=5", "--min-replicas=2"}, {"min_replicas", "'replicated'"}},
+};
+
 static void errors_name_the_option_and_what_is_accepted(void **state)
 {
     (void)state;
-    static const struct {
-        const char *args[4];
-        const char *says[2];
-    } cases[] = {
-        {{"--threads", "many"}, {"--threads", "from 4 to 16384"}},
-        {{"--threads", "-1"}, {"--threads", "from 4 to 16384"}},
-        {{"--threads"}, {"--threads", "needs a value"}},
-        {{"--thread", "8"}, {"--thread", "--help"}},
-        {{"--listen", "7000"}, {"--listen", "HOST:PORT"}},
-        {{"--listen", "127.0.0.1:70000"}, {"--listen", "65535"}},
-        {{"--listen", "127.0.0.1:65536"}, {"--listen", "65535"}},
-        {{"--listen", "127.0.0.1:000001"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "127.0.0.1:"}, {"--listen", "one HOST:PORT"}},
-        {{"--threads", "16385"}, {"--threads", "from 4 to 16384"}},
-        {{"--threads", "0000000000000000016"}, {"--threads", "from 4 to 16384"}},
-        {{"--threads", ":"}, {"--threads", "from 4 to 16384"}},
-        {{"--name", LETTERS_64 "x"}, {"--name", "must be at most 64 characters\n"}},
-        {{"--listen", "127.0.0.1:1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "127.0.0.1:1 ,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "127.0.0.1,0.0.0.0:2"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "127.0.0.1:1s"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "127.0.0.1: 1"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", ":7000"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "[::1:7000"}, {"--listen", "one HOST:PORT"}},
-        {{"--listen", "::1:7000"}, {"--listen", "one HOST:PORT"}},
-        {{"--admin-token-file="}, {"--admin-token-file", "the name of a file"}},
-        {{"--buyer-key-file="}, {"--buyer-key-file", "the name of a file"}},
-        {{"--require-token", "on"}, {"--require-token", "yes or no"}},
-        {{"--demo", "1"}, {"--demo", "yes or no"}},
-        {{"--max-quantity", "0"}, {"--max-quantity", "from 1 to 1000"}},
-        {{"--max-quantity", "1001"}, {"--max-quantity", "from 1 to 1000"}},
-        {{"--name", "a b"}, {"--name", "[A-Za-z0-9_-]"}},
-        {{"--redis="}, {"--redis", "a URL"}},
-        {{"--item", "P1"}, {"--item", "--stock"}},
-        {{"--stock", "5"}, {"--stock", "--item"}},
-        {{"--strategy", "none"}, {"--strategy", "--item"}},
-        {{"--per-user-limit", "0"}, {"--per-user-limit", "--item"}},
-        {{"--lease-ms", "3000"}, {"--lease-ms", "--item"}},
-        {{"--wait-ms", "5"}, {"--wait-ms", "--item"}},
-        {{"--hold-ms", "5"}, {"--hold-ms", "--item"}},
-        {{"--durability", "disk"}, {"--durability", "--item"}},
-        {{"--segments", "2"}, {"--segments", "--item"}},
-        {{"--min-replicas", "2"}, {"--min-replicas", "--item"}},
-        {{"--item=P1", "--stock=5", "--strategy=hope"}, {"strategy", "combined"}},
-        {{"--item=P1", "--stock=5", "--durability=stone"}, {"durability", "replicated or disk"}},
-        {{"--item=P1", "--stock=5", "--min-replicas=2"}, {"min_replicas", "'replicated'"}},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        char *const *a = (char *const *)cases[i].args;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        char *const *a = (char *const *)wrong[i].args;
         assert_int_equal(READ(a[0], a[1], a[2]), OPTIONS_BAD);
-        if (!strstr(said, cases[i].says[0]) || !strstr(said, cases[i].says[1]))
+        if (!strstr(said, wrong[i].says[0]) || !strstr(said, wrong[i].says[1]))
             fail_msg("%s: %s", a[0], said);
     }
     setenv("FLASHSALE_WAIT_MS", "soon", 1);
