@@ -314,6 +314,7 @@ static void numbers_are_held_to_their_limits(void **unused)
         {"--replay", "0", "-0.1", "1", "1.1"},
         {"--workers", "1", "0", "64", "65"},
         {"--duration", "1us", "0", "7h", "169h"},
+        {"--reserve-s", "1", "0", "43200", "43201"},
     };
     for (size_t i = 0; i < COUNT(limits); i++) {
         const char *values[] = {limits[i].low, limits[i].high, limits[i].below, limits[i].above};
@@ -328,6 +329,51 @@ static void numbers_are_held_to_their_limits(void **unused)
     }
 }
 
+/* A run whose option has a value of so many letters. */
+static bool takes(const char *option, const char *start, size_t length, lt_options *options)
+{
+    char line[1024], err[256];
+    int at = snprintf(line, sizeof(line), "run %s%s", option, start);
+    for (size_t i = strlen(start); i < length; i++)
+        at += snprintf(line + at, sizeof(line) - (size_t)at, "a");
+    return parse(line, options, err, sizeof(err));
+}
+
+/* The longest that is accepted is kept whole. */
+static void texts_have_their_room(void **unused)
+{
+    (void)unused;
+    static const char *const schemes[] = {"http://", "https://"};
+    static const size_t lengths[] = {0, 1, 2, 64, 65};
+    lt_options options;
+    for (size_t i = 0; i < COUNT(schemes); i++) {
+        size_t len = strlen(schemes[i]);
+        assert_false(takes("--target=", schemes[i], len, &options));
+        assert_true(takes("--target=", schemes[i], len + 1, &options));
+        assert_int_equal(strlen(options.plan.targets[0]), len + 1);
+        assert_true(takes("--target=", schemes[i], PLAN_TARGET_MAX, &options));
+        assert_int_equal(options.plan.target_count, 1);
+        assert_int_equal(strlen(options.plan.targets[0]), PLAN_TARGET_MAX);
+        assert_false(takes("--target=", schemes[i], PLAN_TARGET_MAX + 1, &options));
+    }
+    for (size_t i = 0; i < COUNT(lengths); i++)
+        assert_int_equal(takes("--item=", "", lengths[i], &options), i >= 1 && i <= 3);
+    for (size_t len = 0; len <= 40; len++)
+        assert_int_equal(takes("--durability=", "", len, &options), len >= 1 && len < 32);
+}
+
+/* Also for a second. */
+static void who_reserves_compares_strategies_that_can(void **unused)
+{
+    (void)unused;
+    lt_options options;
+    char err[256];
+    assert_true(parse("compare", &options, err, sizeof(err)));
+    assert_string_equal(options.plan.specs[0].strategy, "none");
+    assert_true(parse("compare --reserve-s 1", &options, err, sizeof(err)));
+    assert_string_equal(options.plan.specs[0].strategy, "fenced");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +382,8 @@ int main(void)
         cmocka_unit_test(the_first_word_is_the_command),
         cmocka_unit_test(lists_have_a_longest_length),
         cmocka_unit_test(numbers_are_held_to_their_limits),
+        cmocka_unit_test(texts_have_their_room),
+        cmocka_unit_test(who_reserves_compares_strategies_that_can),
     };
     unsetenv("FLASHSALE_ADMIN_TOKEN");
     return cmocka_run_group_tests(tests, NULL, NULL);
