@@ -57,6 +57,66 @@ static void a_good_sample_does_not_count_for_ever(void **state)
     assert_int_equal(after((sample[]){good, later, {0}}), 5 * S + 3000);
 }
 
+/* Whether the second sample counts, of what the first one says: [5 s, 5 s + 200 us]. */
+static bool replaces(int64_t least, int64_t most)
+{
+    redis_clock clock = {.known = false};
+    clock_take(&clock, (dlock_time){1 * S}, (dlock_time){1 * S + 200}, 6 * S + 200);
+    assert_true(clock.least_us == 5 * S && clock.most_us == 5 * S + 200);
+    int64_t sent = 2 * S, received = sent + (most - least);
+    clock_take(&clock, (dlock_time){sent}, (dlock_time){received}, least + received);
+    return clock.taken.us == received;
+}
+
+/* Of the same clock the better sample counts; since the first one it may have gone wrong by a
+ * thousandth. */
+static void samples_agree_up_to_the_drift(void **state)
+{
+    (void)state;
+    enum { WIDTH = 3000 };
+    const int64_t drift = (2 * S + WIDTH - (1 * S + 200)) / 1000, low = 5 * S, high = low + 200;
+    assert_false(replaces(high + drift, high + drift + WIDTH));
+    assert_true(replaces(high + drift + 1, high + drift + 1 + WIDTH));
+    assert_false(replaces(low - drift - WIDTH, low - drift));
+    assert_true(replaces(low - drift - 1 - WIDTH, low - drift - 1));
+    const int64_t as_wide = 200 + 2 * drift; /* as the first one has become: 2,204 us */
+    assert_true(replaces(low, low + as_wide));
+    assert_false(replaces(low, low + as_wide + 1));
+}
+
+static void a_round_trip_has_a_longest_time(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        redis_clock clock = {.known = false};
+        clock_take(&clock, (dlock_time){1 * S}, (dlock_time){1 * S + CLOCK_ROUND_MAX_US + more},
+                   7 * S);
+        assert_int_equal(atomic_load(&clock.known), !more);
+    }
+}
+
+static void a_time_is_two_words(void **state)
+{
+    (void)state;
+    char seconds[] = "1700000019", us[] = "000123";
+    redisReply first = {.type = REDIS_REPLY_STRING, .str = seconds};
+    redisReply second = {.type = REDIS_REPLY_STRING, .str = us};
+    redisReply number = {.type = REDIS_REPLY_INTEGER, .integer = 7};
+    redisReply *words[] = {&first, &second, &second}, *numbers[] = {&first, &number};
+    redisReply time = {.type = REDIS_REPLY_ARRAY, .elements = 2, .element = words};
+    int64_t read = 0;
+    assert_true(node_read_time(&time, &read));
+    assert_true(read == INT64_C(1700000019000123));
+    for (size_t elements = 0; elements <= 3; elements++) {
+        time.elements = elements;
+        assert_int_equal(node_read_time(&time, &read), elements == 2);
+    }
+    time.elements = 2;
+    time.element = numbers;
+    assert_false(node_read_time(&time, &read));
+    assert_false(node_read_time(&first, &read));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -64,6 +124,9 @@ int main(void)
         cmocka_unit_test(who_was_stopped_meanwhile_does_not_believe_the_answer),
         cmocka_unit_test(a_clock_that_was_set_is_followed),
         cmocka_unit_test(a_good_sample_does_not_count_for_ever),
+        cmocka_unit_test(samples_agree_up_to_the_drift),
+        cmocka_unit_test(a_round_trip_has_a_longest_time),
+        cmocka_unit_test(a_time_is_two_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
