@@ -74,6 +74,23 @@ static void requests_that_left_late(void **unused)
     }
 }
 
+#define CONNECTS(n, at)                                                                            \
+    RESULT(error_count, 3), RESULT(errors[0].phase, PHASE_WAIT), RESULT(errors[0].count, 99),      \
+        RESULT(errors[1].phase, PHASE_WAIT), RESULT(errors[2].phase, PHASE_WAIT),                  \
+        RESULT(errors[at].phase, PHASE_CONNECT), RESULT(errors[at].count, n)
+
+/* Of 300 requests one in twenty may, wherever that is counted. */
+static void connections_that_are_not_found(void **unused)
+{
+    (void)unused;
+    static const judged_case cases[] = {
+        {{CONNECTS(15, 0)}, NULL}, {{CONNECTS(16, 0)}, "16 of 300 requests found no connection"},
+        {{CONNECTS(15, 1)}, NULL}, {{CONNECTS(16, 1)}, "16 of 300 requests found no connection"},
+        {{CONNECTS(15, 2)}, NULL}, {{CONNECTS(16, 2)}, "16 of 300 requests found no connection"},
+    };
+    judge_all(cases, COUNT(cases));
+}
+
 /* Requests without an answer are no reason: what became of them is looked up. */
 static void the_way_to_the_service(void **unused)
 {
@@ -147,6 +164,7 @@ int main(void)
         cmocka_unit_test(the_generator),
         cmocka_unit_test(requests_that_left_late),
         cmocka_unit_test(the_way_to_the_service),
+        cmocka_unit_test(connections_that_are_not_found),
         cmocka_unit_test(the_users),
         cmocka_unit_test(the_evidence),
         cmocka_unit_test(there_is_room_for_so_many_reasons),
