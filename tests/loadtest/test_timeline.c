@@ -67,6 +67,28 @@ static void each_level_has_its_bins(void **unused)
     timeline_free(timeline);
 }
 
+/* Of one answer, and of two, in the first bin and in the last. */
+static void one_answer_has_a_latency(void **unused)
+{
+    (void)unused;
+    for (int answers = 1; answers <= 2; answers++) {
+        for (int last = 0; last < 2; last++) {
+            int count;
+            double width_s;
+            lt_timeline *timeline = timeline_new();
+            for (int i = 0; i < answers; i++)
+                timeline_record(timeline, OUT_SOLD, last * (NS_PER_S - 1), 5 * NS_PER_MS);
+            lt_timeline_bin *bins = timeline_bins(timeline, NS_PER_S, &count, &width_s);
+            const lt_timeline_bin *bin = &bins[last ? 49 : 0];
+            assert_int_equal(bin->outcomes[OUT_SOLD], answers);
+            assert_true(bin->p50_ms > 4.0 && bin->p50_ms < 6.0);
+            assert_true(bin->p99_ms == bin->p50_ms);
+            free(bins);
+            timeline_free(timeline);
+        }
+    }
+}
+
 /* To a quarter of a doubling, from some 20 us to some 70 minutes. Of a hundred, 50 and one. */
 static void a_bin_has_its_percentiles(void **unused)
 {
@@ -99,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_timeline_zooms_out),
         cmocka_unit_test(each_level_has_its_bins),
+        cmocka_unit_test(one_answer_has_a_latency),
         cmocka_unit_test(a_bin_has_its_percentiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,7 @@ static void the_shown_run_is_the_median_of_the_worst(void **unused)
         comparison_rank(&t.comparison);
         const lt_row *found = &t.comparison.rows[0];
         assert_int_equal(found->shown, table[i].shown);
+        assert_int_equal(found->books, table[i].shown);
         assert_true(found->throughput_rps.low == table[i].low);
         assert_true(found->throughput_rps.high == table[i].high);
         assert_true(found->goodput_sps.low == table[i].low);
