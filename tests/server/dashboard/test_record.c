@@ -186,6 +186,32 @@ static void what_is_no_record_is_not_read(void **state)
     text_free(&text);
 }
 
+/* An instance that Redis does not answer knows of itself alone, and only by Redis's clock. */
+static void who_hears_nothing_knows_itself(void **state)
+{
+    (void)state;
+    static instances known;
+    const int64_t us = INT64_C(1700000000000000);
+    char err[256];
+    fs_store store;
+    instance_record mine = full();
+    assert_int_equal(store_open(&store, "redis://127.0.0.1:1", NULL, "me", err, sizeof(err)), 0);
+    instances_init(&known, &store);
+    assert_int_equal(instances_call(&known, &mine), false);
+    assert_int_equal(known.count, 0);
+    dlock_time now = dlock_now();
+    clock_take(&store_node(&store, "any")->clock, now, now, us);
+    mine.numbers[TOLD_DRAINING] = 1;
+    mine.numbers[TOLD_WATCHED] = 1;
+    assert_true(instances_call(&known, &mine));
+    assert_int_equal(known.count, 1);
+    assert_string_equal(known.all[0].name, "me");
+    assert_true(known.all[0].told_ms >= us / 1000);
+    assert_int_equal(known.all[0].state, INSTANCE_DRAINING);
+    assert_false(known.heard);
+    store_close(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +221,7 @@ int main(void)
         cmocka_unit_test(the_largest_numbers_are_read),
         cmocka_unit_test(what_is_no_feed_is_not_read),
         cmocka_unit_test(what_is_no_record_is_not_read),
+        cmocka_unit_test(who_hears_nothing_knows_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
