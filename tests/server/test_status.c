@@ -47,23 +47,19 @@ static void as_many_locks_are_listed_as_there_is_room_for(void **state)
 {
     (void)state;
     enum { SHOWN = 64, SALES = SHOWN + 3 };
-    fx_redis *redis = fx_redis_start_single(NULL);
-    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
     for (int i = 0; i < SALES; i++)
-        fx_expect(server, 201, "POST /sales {'item':'l%d','stock':1,'strategy':'fair'}", i);
-    cJSON *json = cJSON_Parse(fx_expect(server, 200, "GET /locks"));
+        fx_expect(fx.server[0], 201, "POST /sales {'item':'l%d','stock':1,'strategy':'fair'}", i);
+    cJSON *json = cJSON_Parse(fx_expect(fx.server[0], 200, "GET /locks"));
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "locks")), SHOWN);
     cJSON_Delete(json);
-    fx_server_kill(server);
-    fx_redis_stop(redis);
 }
 
 /* ---- ready ----------------------------------------------------------------------------------- */
 
 /* How many items GET /readyz names, none of which is sold. */
-static int items_named(fx_server *server)
+static int items_named(void)
 {
-    cJSON *json = cJSON_Parse(fx_refused(server, 503, "sale_unreadable", "GET /readyz"));
+    cJSON *json = cJSON_Parse(fx_refused(fx.server[0], 503, "sale_unreadable", "GET /readyz"));
     const char *detail = fx_json_text(json, "detail");
     if (strcmp(detail, "no item can be sold: see the log") != 0)
         fail_msg("%s", detail);
@@ -73,27 +69,26 @@ static int items_named(fx_server *server)
     return named;
 }
 
+/* Before there is any other sale. */
 static void of_many_items_some_are_named(void **state)
 {
     (void)state;
-    enum { NAMED = 20 };
+    enum { NAMED = 20, ITEMS = NAMED + 3 };
     static const char id[] = "0123456789abcd";
-    fx_redis *redis = fx_redis_start_single(NULL);
-    fx_server *server = fx_server_start(fx_redis_url(redis), NULL);
-    for (int i = 1; i <= NAMED + 3; i++) {
-        fx_redis_do(redis, "SET fs:{n%d}:sale %s", i, id);
-        fx_redis_do(redis, "HSET fs:{n%d}:%s:cfg schema 99", i, id);
-        fx_refused(server, 503, "sale_unreadable", "GET /stock?item=n%d", i);
-        assert_int_equal(items_named(server), i < NAMED ? i : NAMED);
+    for (int i = 1; i <= ITEMS; i++) {
+        fx_redis_do(fx.redis, "SET fs:{n%d}:sale %s", i, id);
+        fx_redis_do(fx.redis, "HSET fs:{n%d}:%s:cfg schema 99", i, id);
+        fx_refused(fx.server[0], 503, "sale_unreadable", "GET /stock?item=n%d", i);
+        assert_int_equal(items_named(), i < NAMED ? i : NAMED);
     }
-    fx_expect(server, 201, "POST /sales {'item':'sold','stock':1,'strategy':'atomic'}");
-    const char *ready = fx_expect(server, 200, "GET /readyz");
+    fx_expect(fx.server[0], 201, "POST /sales {'item':'sold','stock':1,'strategy':'atomic'}");
+    const char *ready = fx_expect(fx.server[0], 200, "GET /readyz");
     int named = 0;
     for (const char *at = ready; (at = strstr(at, "\nnot sold: n")); at++)
         named++;
     assert_int_equal(named, NAMED);
-    fx_server_kill(server);
-    fx_redis_stop(redis);
+    for (int i = 1; i <= ITEMS; i++)
+        fx_redis_do(fx.redis, "DEL fs:{n%d}:sale", i);
 }
 
 /* ---- the strategies -------------------------------------------------------------------------- */
@@ -137,9 +132,9 @@ static void strategies_are_shown_as_they_are(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_many_items_some_are_named),
         cmocka_unit_test(locks_are_listed),
         cmocka_unit_test(as_many_locks_are_listed_as_there_is_room_for),
-        cmocka_unit_test(of_many_items_some_are_named),
         cmocka_unit_test(strategies_are_shown_as_they_are),
     };
     return fx_run(tests, .instances = 1);
