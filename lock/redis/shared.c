@@ -6,7 +6,8 @@
  * A caller that finds nobody at a line's connection writes all that is queued. One of the callers
  * with calls in flight leads: it reads, and hands the answers out. Once it has its own, another one
  * leads. If nobody waits, but calls with a callback are in flight, a thread leads (attend.c): there
- * is one for all servers, which also ends such calls at their deadline.
+ * is one for all servers, which also ends such calls at their deadline. Of the callers whose calls
+ * are queued one looks every STALL_MS whether they can be sent, the keeper; the others sleep.
  *
  * A call that was given to the kernel and is not answered in time is UNKNOWN. If its answer comes
  * later, it is counted and thrown away. On a line that is silent for STALL_MS nothing more is sent:
