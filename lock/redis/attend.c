@@ -8,6 +8,14 @@
 
 #include "redis/line.h"
 
+void dlock_line_poke(shared *s)
+{
+    if (!s->has_thread || s->poked)
+        return;
+    s->poked = true;
+    eventfd_write(s->wake_fd, 1);
+}
+
 /* The last call whose thread waits for its answer; NULL: none does. *lazy: nobody else hurries. */
 static shared_call *last_of_a_thread(const line *l, bool *lazy)
 {
@@ -113,7 +121,7 @@ static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *u
     return len;
 }
 
-void *dlock_shared_attend(void *arg)
+static void *attend(void *arg)
 {
     shared *s = arg;
     attended led[ATTENDED_MAX];
@@ -143,4 +151,13 @@ void *dlock_shared_attend(void *arg)
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
+}
+
+bool dlock_shared_attended(shared *s)
+{
+    if (!s->has_thread && s->wake_fd < 0)
+        s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!s->has_thread && s->wake_fd >= 0)
+        s->has_thread = dlock_thread_start(&s->thread, attend, s);
+    return s->has_thread;
 }

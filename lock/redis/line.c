@@ -6,20 +6,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include "redis/script.h"
 
 /* ---- the end of a call ----------------------------------------------------------------------- */
-
-void dlock_line_poke(shared *s)
-{
-    if (!s->has_thread || s->poked)
-        return;
-    s->poked = true;
-    eventfd_write(s->wake_fd, 1);
-}
 
 void dlock_line_settle(shared *s, shared_call *a, dlock_redis_outcome outcome, redisReply *reply)
 {

@@ -74,7 +74,6 @@ struct shared {
 
 /* ---- line.c ---- */
 
-void dlock_line_poke(shared *s); /* the thread looks again */
 void dlock_line_settle(shared *s, shared_call *a, dlock_redis_outcome outcome, redisReply *reply);
 void dlock_line_tell_finished(shared *s); /* those who settle calls do this soon */
 
@@ -102,9 +101,12 @@ bool dlock_shared_push(shared *s, station *k);
 
 /* ---- attend.c ---- */
 
+void dlock_line_poke(shared *s); /* the thread looks again */
+
 /* Somebody who waits for an answer is to read now. */
 void dlock_line_pass_on(shared *s, station *k, line *l);
 
-void *dlock_shared_attend(void *arg); /* the thread */
+/* Starts the thread, if it does not run. False: it can not. */
+bool dlock_shared_attended(shared *s);
 
 #endif

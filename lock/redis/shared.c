@@ -19,7 +19,6 @@
  */
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "redis/shared.h"
@@ -278,21 +277,12 @@ void dlock_shared_ask(shared *s, int server, shared_call *a)
 
 /* ---- asynchronous calls ---------------------------------------------------------------------- */
 
-static bool start_thread(shared *s)
-{
-    if (!s->has_thread && s->wake_fd < 0)
-        s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!s->has_thread && s->wake_fd >= 0)
-        s->has_thread = dlock_thread_start(&s->thread, dlock_shared_attend, s);
-    return s->has_thread;
-}
-
 void dlock_shared_put(shared *s, int server, shared_call *a)
 {
     station *k = &s->stations[server];
     a->server = server;
     pthread_mutex_lock(&s->lock);
-    if (a->args->failed || s->stop || dlock_passed(a->deadline) || !start_thread(s)) {
+    if (a->args->failed || s->stop || dlock_passed(a->deadline) || !dlock_shared_attended(s)) {
         dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
     } else {
         if (a->deadline.us < s->earliest.us) {

@@ -236,7 +236,8 @@ static void open_scene(scene *s, size_t k, bool release)
     assert_true(fx_wait_until(is_in_line, s->heir.lock, LIMIT_MS));
     fx_redis_do(s->r->server, "DEL {g}writes");
     fx_proxy_say(s->proxy, "halfopen 1 match {g}writes");
-    int held_up_ms = (int)(DEADLINE_MS * fx_crowding()); /* many round trips: the line is given up */
+    int held_up_ms =
+        (int)(DEADLINE_MS * fx_crowding()); /* many round trips: the line is given up */
     assert_int_equal(write_guarded(s, release, held_up_ms), DLOCK_UNKNOWN);
 }
 
