@@ -420,7 +420,7 @@ static void a_killed_process_costs_one_claim_window_for_all_its_waiters(void **s
 /* A renewal is due when two thirds of the lease are left. */
 static void is_late_by_what_was_lowest(const cJSON *renew, int lease_ms)
 {
-    double late_ms = lease_ms * 2 / 3 - bench_number(renew, "lowest_ttl_ms");
+    double late_ms = lease_ms * 2 / 3.0 - bench_number(renew, "lowest_ttl_ms");
     assert_true(bench_number(renew, "late_ms") == (late_ms > 0 ? late_ms : 0));
 }
 
@@ -435,12 +435,12 @@ static void holds_many_locks_and_renews_them_in_time(void **state)
     const cJSON *renew = cJSON_GetObjectItem(json, "renew");
     assert_true(bench_number(renew, "renewals") >= 500 * 2);
     assert_int_equal(bench_number(renew, "lost"), 0);
-    assert_true(bench_number(renew, "lowest_ttl_ms") > lease_ms / 3);
+    assert_true(bench_number(renew, "lowest_ttl_ms") > lease_ms / 3.0);
     is_text(renew, "kind", "string");
     assert_true(bench_number(renew, "locks") == 500);
     assert_true(bench_number(renew, "lease_ms") == lease_ms);
     assert_int_equal(bench_number(renew, "renewals_failed"), 0);
-    assert_true(bench_number(renew, "seconds") >= for_ms / 1000);
+    assert_true(bench_number(renew, "seconds") >= for_ms / 1000.0);
     assert_true(bench_number(renew, "cpu_percent") > 0);
     is_late_by_what_was_lowest(renew, lease_ms);
     is_true_of_here(cJSON_GetObjectItem(json, "environment"));
