@@ -101,7 +101,8 @@ static int take_lead(shared *s, attended *led, struct pollfd *fds, dlock_time *u
             expire(s, k, dlock_now());
         while (dlock_shared_push(s, k))
             continue;
-        if (k->first)
+        k->attended = k->first;
+        if (k->attended)
             *until = dlock_sooner(*until, dlock_in_ms(STALL_MS));
         for (int n = 0; n < LINES_MAX; n++) {
             line *l = k->lines[n];

@@ -56,7 +56,7 @@ static void unqueue(station *k, shared_call *a)
 /* If the keeper has left the queue, the last call in it is the next: it stays longest. */
 static void appoint_keeper(shared *s, station *k)
 {
-    if (!k->first || k->keeper)
+    if (!k->first || k->keeper || k->attended)
         return;
     shared_call *last = (shared_call *)((char *)k->end - offsetof(shared_call, next));
     if (last->done) {

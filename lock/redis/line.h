@@ -51,6 +51,7 @@ struct line {
 typedef struct station {
     shared_call *first, **end; /* the queue */
     shared_call *keeper;       /* in it: its thread looks again and again, the others sleep */
+    bool attended;             /* the attending thread looks again and again, too */
     line *lines[LINES_MAX];
     line *current; /* NULL: to be opened */
     bool dialling;
