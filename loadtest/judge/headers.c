@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Checks one answer: a repetition has an answer before it, and what comes after an answer is
@@ -63,19 +64,14 @@ static const char *query_value(const char *query, const char *name, size_t *len)
     return NULL;
 }
 
-static int digit_of(char c)
-{
-    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, tolower(c)) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* Compares a value, in which %HH stands for a character, with what it is to be. */
 static bool is_other(const char *value, size_t len, const char *is)
 {
     for (size_t i = 0; value && i < len; i++) {
         char c = value[i] == '+' ? ' ' : value[i];
-        if (c == '%' && len - i > 2 && digit_of(value[i + 1]) >= 0 && digit_of(value[i + 2]) >= 0) {
-            c = (char)(16 * digit_of(value[i + 1]) + digit_of(value[i + 2]));
+        if (c == '%' && len - i > 2 && isxdigit((unsigned char)value[i + 1]) &&
+            isxdigit((unsigned char)value[i + 2])) {
+            c = (char)strtol((const char[]){value[i + 1], value[i + 2], '\0'}, NULL, 16);
             i += 2;
         }
         if (c == '\0' || c != *is++)
@@ -106,10 +102,10 @@ void check_location(lt_judging *j)
 {
     const lt_history *h = j->history;
     size_t told = 0;
-    for (size_t i = 0; i < h->asks_len; i++)
-        told += h->asks[i].answer == ANSWER_YES && text_told(h->asks[i].location);
-    for (size_t i = 0; told > 0 && i < h->asks_len; i++) {
-        const lt_ask *ask = &h->asks[i];
+    EACH(const lt_ask, ask, h->asks) {
+        told += ask->answer == ANSWER_YES && text_told(ask->location);
+    }
+    EACH(const lt_ask, ask, h->asks) {
         bool whole = ask->replayed != UNKNOWN; /* such a recorder writes both headers */
         if (ask->answer != ANSWER_YES)
             continue;
