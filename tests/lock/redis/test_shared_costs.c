@@ -204,7 +204,7 @@ static void join(caller *callers, int n)
 static void those_in_the_queue_sleep(void **state)
 {
     (void)state;
-    enum { CALLERS = 400, MS = 3000 };
+    enum { CALLERS = 1000, MS = 3000 };
     static caller callers[CALLERS];
     bool wrong = false;
     struct rusage before, after;
