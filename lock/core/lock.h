@@ -23,7 +23,7 @@ typedef struct waiter {
     char token[TOKEN_LEN];
     int64_t lease_ms; /* that it asks for */
     void (*on_wake)(
-        struct waiter *w); /* pending: called instead of `place`, under the set's lock */
+        struct waiter *w); /* pending: instead of rousing `place`; under the set's lock */
     dlock_sleeper place;
     bool asleep;              /* wait set: in dlock_wait_set_wait() */
     bool woken;               /* wait set: take `given`, or ask Redis now */

@@ -143,12 +143,8 @@ bool dlock_wait_set_wait(dlock_lock *lock, waiter *w, const dlock_wait *wait, dl
     wait_set *set = &lock->wait_set;
     pthread_mutex_lock(&set->lock);
     w->asleep = true;
-    while (!w->woken && !dlock_cancelled(wait) && !dlock_passed(until)) {
-        dlock_sleeper_ready(&w->place);
-        pthread_mutex_unlock(&set->lock);
-        dlock_sleeper_wait(&w->place, until);
-        pthread_mutex_lock(&set->lock);
-    }
+    while (!w->woken && !dlock_cancelled(wait) && !dlock_passed(until))
+        dlock_sleeper_nap(&w->place, &set->lock, until);
     bool woken = dlock_wait_set_rise(set, w, true);
     pthread_mutex_unlock(&set->lock);
     return woken;

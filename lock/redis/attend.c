@@ -154,7 +154,7 @@ static void *attend(void *arg)
     return NULL;
 }
 
-bool dlock_shared_attended(shared *s)
+bool dlock_shared_start_thread(shared *s)
 {
     if (!s->has_thread && s->wake_fd < 0)
         s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

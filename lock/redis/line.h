@@ -108,6 +108,6 @@ void dlock_line_poke(shared *s); /* the thread looks again */
 void dlock_line_pass_on(shared *s, station *k, line *l);
 
 /* Starts the thread, if it does not run. False: it can not. */
-bool dlock_shared_attended(shared *s);
+bool dlock_shared_start_thread(shared *s);
 
 #endif

@@ -157,15 +157,6 @@ bool dlock_shared_push(shared *s, station *k)
 
 /* ---- leading --------------------------------------------------------------------------------- */
 
-/* Sleeps until it is roused. Under the lock, which it releases meanwhile. */
-static void nap(shared *s, shared_call *a, dlock_time until)
-{
-    dlock_sleeper_ready(&a->place);
-    pthread_mutex_unlock(&s->lock);
-    dlock_sleeper_wait(&a->place, until);
-    pthread_mutex_lock(&s->lock);
-}
-
 /* Waits until answers may be there to read. Under the lock, which it releases meanwhile. */
 static bool await(shared *s, line *l, dlock_time until)
 {
@@ -189,14 +180,14 @@ static void lead(shared *s, shared_call *a)
             dlock_line_tell_finished(s);
         } else if (l->busy) {
             l->leader = a;
-            nap(s, a, a->deadline);
+            dlock_sleeper_nap(&a->place, &s->lock, a->deadline);
             l->leader = NULL;
         } else if (await(s, l, a->deadline) && !l->busy && !l->failed) {
             dlock_line_step(s, k, l);
         }
     }
     while (!a->is_done && !dlock_line_give_up(s, a)) /* it is being written or read */
-        nap(s, a, dlock_in_ms(1));
+        dlock_sleeper_nap(&a->place, &s->lock, dlock_in_ms(1));
     l->led = false;
     dlock_line_pass_on(s, k, l);
 }
@@ -282,7 +273,7 @@ void dlock_shared_put(shared *s, int server, shared_call *a)
     station *k = &s->stations[server];
     a->server = server;
     pthread_mutex_lock(&s->lock);
-    if (a->args->failed || s->stop || dlock_passed(a->deadline) || !dlock_shared_attended(s)) {
+    if (a->args->failed || s->stop || dlock_passed(a->deadline) || !dlock_shared_start_thread(s)) {
         dlock_line_settle(s, a, DLOCK_REDIS_NOT_SENT, NULL);
     } else {
         if (a->deadline.us < s->earliest.us) {

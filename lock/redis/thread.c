@@ -45,6 +45,14 @@ void dlock_sleeper_wait(dlock_sleeper *at, dlock_time until)
         syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, ASLEEP, &left, NULL, 0);
 }
 
+void dlock_sleeper_nap(dlock_sleeper *at, pthread_mutex_t *lock, dlock_time until)
+{
+    dlock_sleeper_ready(at);
+    pthread_mutex_unlock(lock);
+    dlock_sleeper_wait(at, until);
+    pthread_mutex_lock(lock);
+}
+
 /* The thread may be gone: then this wakes nobody, or somebody who looks what woke it. */
 static void wake(dlock_sleeper *at)
 {

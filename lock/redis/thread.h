@@ -10,13 +10,16 @@
  * in its threads and wait for it with a signalfd. False: the system has no more threads. */
 bool dlock_thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg);
 
-/* Where one thread sleeps. With a condition it would wake up to wait for the mutex. Zero, then
- * these, in the order of a sleep: the thread gets ready under the lock that those who rouse it
- * hold, releases it, and waits. */
+/* Where one thread sleeps; zero at first. A sleep has three steps: the thread gets ready under the
+ * lock that others hold when they rouse it, releases the lock, and waits. A condition would end the
+ * sleep with a wait for the mutex. */
 typedef atomic_uint dlock_sleeper;
 
 void dlock_sleeper_ready(dlock_sleeper *at);
 void dlock_sleeper_wait(dlock_sleeper *at, dlock_time until); /* may return early */
+
+/* The three steps for a thread that needs the lock again. */
+void dlock_sleeper_nap(dlock_sleeper *at, pthread_mutex_t *lock, dlock_time until);
 
 /* Wakes the thread, if it sleeps or is ready to. */
 void dlock_sleeper_rouse(dlock_sleeper *at);
