@@ -83,6 +83,14 @@ static const char *is_of_no_buy(const lt_judging *j, const lt_ask *ask)
     return NULL;
 }
 
+/* Whether it says that there is no such address, or no buying at it, or that a part of a question
+ * of the contract is not one of it. */
+static bool denies_the_contract(const lt_judging *j, const lt_ask *ask)
+{
+    return was_told(j, ask, 404, "not_found") || was_told(j, ask, 405, "method_not_allowed") ||
+           was_told(j, ask, 400, "unknown_parameter");
+}
+
 /* Whether a name fits the contract: up to so many letters, digits and signs. */
 static bool is_name(const char *name, size_t most, const char *signs)
 {
@@ -106,6 +114,11 @@ static const char *why_good(const lt_judging *j, const lt_ask *ask)
         return "its id is a good one";
     if (was_told(j, ask, 400, "bad_quantity") && ask->quantity == 1)
         return "it asked for one unit";
+    if (was_told(j, ask, 400, "reservation_not_offered") && !is_reserving(j) &&
+        !known(ask->reserve_us))
+        return "it reserved nothing";
+    if (denies_the_contract(j, ask))
+        return "it was a buy";
     if (!ends && (was_told(j, ask, 409, "too_late") || was_told(j, ask, 400, "bad_not_after")))
         return "it named no end";
     return NULL;

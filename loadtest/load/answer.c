@@ -183,6 +183,8 @@ static void write_question(lt_pen *pen, const lt_question *question)
     pen_number(pen, "target", question->target);
     if (question->asked)
         pen_text(pen, "asked", question->asked);
+    if (question->not_after_us > 0)
+        pen_number(pen, "not_after", question->not_after_us);
 }
 
 static void write_yes(lt_pen *pen, const lt_question *question, const lt_answer *answer)

@@ -49,6 +49,7 @@ typedef struct lt_question {
     const char *ending;         /* of its order: "confirm" or "cancel"; NULL: neither */
     const char *asked;          /* the `sale=` sent, if it is not the history's; NULL: it is */
     int64_t quantity;
+    int64_t not_after_us; /* by the service's clock; 0: none is sent */
     int target;
     mono_ns from, to;
 } lt_question;

@@ -1,6 +1,7 @@
 /*
  * Two buyers, one after the other; then one key twice at once, and one user who may have one unit
- * twice at once. If a race in the service sells twice, it shows here.
+ * twice at once. If a race in the service sells twice, it shows here. And a buyer who names an end
+ * of long ago, for whom it is too late.
  */
 #include "loadtest/run/old_sale.h"
 
@@ -10,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUYERS 2
-#define TRIES  3            /* an answer may be lost */
-#define SHARES (BUYERS + 4) /* of the stock: for two pairs of clicks, and one is left */
+#define BUYERS      2
+#define TRIES       3                /* an answer may be lost */
+#define LONG_AGO_US 1000000000000000 /* the earliest not_after that there is: 2001 */
+#define SHARES      (BUYERS + 4)     /* of the stock: for two pairs of clicks, and one is left */
 
 struct lt_old_sale {
     lt_plan plan;      /* the run's, with another stock */
@@ -78,6 +80,19 @@ static void click_twice(lt_old_sale *old, int one, int other, const char *user)
         pthread_join(thread, NULL);
 }
 
+static void buy_too_late(lt_old_sale *old, int number)
+{
+    char request[REQUEST_ID_MAX];
+    lt_answer answer;
+    name_request(old, number, request);
+    asker_buy(old->asker,
+              (lt_question){.request = request,
+                            .user = "late",
+                            .quantity = old->plan.quantity,
+                            .not_after_us = LONG_AGO_US},
+              &answer);
+}
+
 static void look(lt_old_sale *old, int number, int target)
 {
     char request[REQUEST_ID_MAX];
@@ -103,6 +118,7 @@ static bool hold(lt_old_sale *old, lt_http *http)
     }
     click_twice(old, BUYERS, BUYERS, "twice");
     click_twice(old, BUYERS + 1, BUYERS + 2, "pair");
+    buy_too_late(old, BUYERS + 3);
     if (ledger_read(http, asker_pen(old->asker), &old->plan, old->sale.id, 0, 1, 1000, err,
                     sizeof(err)) == LEDGER_BROKEN)
         return false;

@@ -121,7 +121,11 @@ void asker_buy(lt_asker *asker, lt_question question, lt_answer *ret)
                        asker->plan->targets[question.target], asker->plan->item,
                        sale[0] != '\0' ? "&sale=" : "", sale, question.user, question.quantity);
     if (asker->plan->reserve_s > 0)
-        snprintf(url + len, sizeof(url) - (size_t)len, "&reserve_s=%ld", asker->plan->reserve_s);
+        len += snprintf(url + len, sizeof(url) - (size_t)len, "&reserve_s=%ld",
+                        asker->plan->reserve_s);
+    if (question.not_after_us > 0)
+        snprintf(url + len, sizeof(url) - (size_t)len, "&not_after=%" PRId64,
+                 question.not_after_us);
     perform(asker, url, &question, &headers, ret);
 }
 

@@ -20,7 +20,7 @@ extern volatile sig_atomic_t asker_interrupted;
 lt_asker *asker_new(const lt_plan *plan, const char *sale, lt_recorder *recorder);
 void asker_free(lt_asker *asker);
 
-/* `POST /buy`, by the question's request, user, quantity, asked and target. */
+/* `POST /buy`, by the question's request, user, quantity, asked, not_after_us and target. */
 void asker_buy(lt_asker *asker, lt_question question, lt_answer *ret);
 
 /* `POST /orders/{request}/confirm`, or `/cancel`, by its request, user, ending and target. */

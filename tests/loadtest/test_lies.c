@@ -142,6 +142,12 @@ static void keys_and_sales(void **unused)
         {"--lie every=20:buy.as=too_late", "", "BROKEN", NULL},
         {"--lie every=20:buy.as=request_void", "", "BROKEN", NULL}, /* nobody asked for its end */
         {"--lie every=20:buy.as=no_such_sale", "", "BROKEN", NULL},
+        {"--lie every=20:buy.as=not_found", "", "BROKEN", NULL}, /* another buyer was there */
+        {"--lie every=20:buy.as=method_not_allowed", "", "BROKEN", NULL},
+        {"--lie every=20:buy.as=unknown_parameter", "", "BROKEN", NULL},
+        {"--lie every=20:buy.as=reservation_not_offered", "", "BROKEN", NULL}, /* none asked for */
+        {"--lie every=20:buy.as=bad_quantity", "", "BROKEN", NULL},
+        {"--lie buy.not_after=ignore", "", WRONG, NULL}, /* his first try, after he has given up */
         {"--ports 2 --lie target=2:reused.told=1", "", "BROKEN|DUPLICATED", NULL},
         {"--lie closed.ignore=1", "--stock 1000", TWICE "|OVERSOLD",
          NULL}, /* a late retry buys again */

@@ -126,6 +126,15 @@ static bool is_void(const struct sale *sale, const struct order *order)
     return asked != NULL && asked->hidden;
 }
 
+/* Whether the not_after that was sent, if there is one, has passed. */
+static bool is_too_late(struct service *service)
+{
+    char not_after[32];
+    query_value(service->request->query, "not_after", not_after, sizeof(not_after));
+    return not_after[0] != '\0' && strtoll(not_after, NULL, 10) < wall_us() &&
+           !lies_does(service->lies, "buy", "not_after", "ignore");
+}
+
 /* Why it is not sold, or NULL. */
 static const char *refusal(struct service *service, struct sale *sale, const struct order *order)
 {
@@ -139,6 +148,8 @@ static const char *refusal(struct service *service, struct sale *sale, const str
         return "request_void";
     if (order->reserve_s > sale->reserve_max_s)
         return "reservation_not_offered";
+    if (is_too_late(service))
+        return "too_late";
     if (beyond_limit(service, sale, order))
         return order->quantity > sale->limit ? "quantity_above_limit" : "limit_reached";
     bool sold_out =

@@ -94,7 +94,9 @@ static int status_of(const char *code)
         const char *codes;
     } table[] = {
         {404, " no_such_order no_such_sale no_such_item not_found "},
-        {400, " bad_sale reservation_not_offered reservations_not_supported "},
+        {400, " bad_sale bad_quantity reservation_not_offered reservations_not_supported "
+              "unknown_parameter "},
+        {405, " method_not_allowed "},
         {422, " request_reused "},
         {429, " rate_limited "},
         {503, " busy store_unavailable store_may_evict durability_lost starting draining "

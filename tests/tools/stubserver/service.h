@@ -17,7 +17,7 @@
  *                                                          again; sell=1: it buys
  *   closed    sale= of another sale;           buy         before it is sold; as=CODE: refused;
  *             ignore=1: it buys in this one                sold_out=never, limit=never,
- *                                                          redirect=1: 307 first
+ *                                                          not_after=ignore, redirect=1: 307 first
  *   sell      record=0: it is forgotten, =hidden: only its buyer is told, =2: it has two orders;
  *             take=0: not from the stock; skip=N: so many numbers; quantity=N
  *   confirmed the 200 of a confirm             cancelled   the 200 of a cancel
