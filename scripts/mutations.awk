@@ -17,7 +17,7 @@
 
 BEGIN {
     memory_only = "^ *(free|freeReplyObject|cJSON_Delete|cJSON_free|freeaddrinfo|text_free|reply_free|" \
-        "dlock_args_free|curl_slist_free_all)\\("
+        "dlock_args_free|curl_slist_free_all|posix_spawn(attr|_file_actions)_destroy)\\("
     for (i = 1; i < 256; i++) ord[sprintf("%c", i)] = i
     split("==,!=,<=,<,<,<=,>=,>,>,>=,&&,||,||,&&,+,-,-,+,+=,-=,-=,+=,~=,==,and,or,or,and", pair, ",")
     for (i = 1; i in pair; i += 2) becomes[pair[i]] = pair[i + 1]
