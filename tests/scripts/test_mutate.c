@@ -62,6 +62,33 @@ static const char sticky_test[] = "#include <stdio.h>\n"
                                   "    return !right;\n"
                                   "}\n";
 
+/* When it fails, it kills what runs it, as far up as scripts/mutate lets it run by. */
+static const char killing_test[] =
+    "#include <signal.h>\n"
+    "#include <stdio.h>\n"
+    "#include <string.h>\n"
+    "#include <unistd.h>\n"
+    "#define log_event(text, value) puts(text)\n"
+    "#include \"server/larger.c\"\n"
+    "int main(void)\n"
+    "{\n"
+    "    puts(\"[ RUN      ] the_larger_one\");\n"
+    "    int above = getppid(), right = larger(3, 2) == 3;\n"
+    "    while (!right && above > 1) {\n"
+    "        char path[64], name[32] = \"\";\n"
+    "        int parent = 0;\n"
+    "        snprintf(path, sizeof(path), \"/proc/%d/stat\", above);\n"
+    "        FILE *file = fopen(path, \"r\");\n"
+    "        if (!file || fscanf(file, \"%*d (%31[^)]) %*c %d\", name, &parent) != 2)\n"
+    "            return 1;\n"
+    "        if (strcmp(name, \"xargs\") == 0)\n"
+    "            return kill(above, SIGKILL);\n"
+    "        fclose(file);\n"
+    "        above = parent;\n"
+    "    }\n"
+    "    puts(\"[       OK ] the_larger_one\");\n"
+    "}\n";
+
 static const char makefile[] = "tested:\n"
                                "build/tests/%: tests/%.c server/larger.c\n"
                                "\t@mkdir -p $(@D) && cc $(CFLAGS) -I. -o $@ $<\n";
@@ -195,6 +222,19 @@ static void a_test_that_goes_on_failing_has_noticed_nothing(void **state)
     put("tests/server/test_larger.c", test);
 }
 
+/* A change in a program that signals may reach whatever it sees. */
+static void a_change_that_kills_what_runs_it_is_noticed(void **state)
+{
+    (void)state;
+    char said[4096];
+    put("tests/server/test_larger.c", killing_test);
+    mutate("AT=server/larger.c:6", 0, said, sizeof(said));
+    if (!strstr(said,
+                "killed     server/larger.c:6  a > b  ->  !(a > b)  by server/test_larger: all"))
+        fail_msg("%s", said);
+    put("tests/server/test_larger.c", test);
+}
+
 static void unknown_words_are_refused_and_help_is_given(void **state)
 {
     (void)state;
@@ -224,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_seed_draws_the_same_again),
         cmocka_unit_test(a_choice_of_two_that_are_the_same_is_no_change),
         cmocka_unit_test(a_test_that_goes_on_failing_has_noticed_nothing),
+        cmocka_unit_test(a_change_that_kills_what_runs_it_is_noticed),
         cmocka_unit_test(unknown_words_are_refused_and_help_is_given),
         cmocka_unit_test(a_tree_that_fails_as_it_is_is_not_measured),
     };

@@ -214,16 +214,22 @@ static void run_waits_for_a_redis_that_is_not_there_yet(void **state)
     fx_redis_kill(redis);
     fx_process *process = start("run --wait 60 n -- echo here");
     fx_process *ended = start("run --wait 60 n -- true");
+    fx_process *tired = start("run --wait 1 n -- true");
     assert_true(fx_wait_until(has_complained, process, SOON_MS));
     assert_true(fx_wait_until(has_complained, ended, SOON_MS));
     fx_process_signal(ended, SIGTERM);
     assert_int_equal(fx_process_wait(ended, SOON_MS), 128 + SIGTERM);
+    assert_int_equal(fx_process_wait(tired, SOON_MS), 69);
+    const char *again = strstr(fx_process_stderr(tired), "trying again for 1 s");
+    assert_non_null(again);
+    assert_null(strstr(again + 1, "trying again")); /* said once, however many tries there were */
     fx_redis_restart(redis);
     assert_int_equal(fx_process_wait(process, SOON_MS), 0);
     assert_string_equal(fx_process_stdout(process), "here\n");
     assert_non_null(strstr(fx_process_stderr(process), "can not be reached, trying again for 60"));
     fx_process_free(process);
     fx_process_free(ended);
+    fx_process_free(tired);
 }
 
 static void run_waits_for_seconds(void **state)
