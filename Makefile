@@ -238,7 +238,7 @@ test-programs: tested $(TESTS) $(EXAMPLES)
 with_words = $(if $(1),$(foreach it,$(TESTS),$(if $(strip $(foreach word,$(1), \
 	$(findstring $(word),$(it:$(BUILD)/tests/%=%)))),$(it))),test-programs)
 # A recipe's lines: builds those, then what they start.
-build_tests = $(if $(call with_words,$(1)),,$(error no test has $(1) in its path))$(parallel) \
+build_tests = $(if $(strip $(call with_words,$(1))),,$(error no test has $(1) in its path))$(parallel) \
 	$(call with_words,$(1))$(if $(1), && \
 	started=$$(tests/started $(BUILD) $(STARTED:$(BUILD)/%=%) -- $(call with_words,$(1))) && \
 	{ [ -z "$$started" ] || $(parallel) $$started; })

@@ -53,8 +53,11 @@ stop_all() {
 }
 
 require_free_ports() {
-    local port
+    local port seen=' '
     for port in "${ports[@]}"; do
+        [[ $port =~ ^[1-9][0-9]{0,4}$ && $port -le 65535 && $seen != *" $port "* ]] ||
+            die "FLASHSALE_PORTS=\"${ports[*]}\" is no list of different ports"
+        seen+="$port "
         ! in_use "$port" ||
             die "port $port on 127.0.0.1 is in use (make down stops what make up started)"
     done

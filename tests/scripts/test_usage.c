@@ -90,19 +90,44 @@ static void so_do_those_of_the_tests(void **state)
         check(scripts[i]);
 }
 
-/* A seed that is none would be the matrix's to refuse, after minutes of planted defects. */
-static void the_matrix_refuses_what_it_can_not_take_before_it_starts(void **state)
+/* A seed that is none would be the matrix's to refuse, after minutes of planted defects; and a
+ * setting that means nothing must not measure something else, or nothing, and call it a success. */
+static void a_setting_that_means_nothing_is_refused_before_anything_starts(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
-        "SEED=one",     "SEED=-1", "SEED=1e3", "SEED='1 2'", "SEED=12345678901234567890",
-        "CHAOS=little",
+        "SEED=one scripts/chaos",
+        "SEED=-1 scripts/chaos",
+        "SEED=1e3 scripts/chaos",
+        "SEED='1 2' scripts/chaos",
+        "SEED=12345678901234567890 scripts/chaos",
+        "CHAOS=little scripts/chaos",
+        "ROWS=atomic,none-such scripts/chaos",
+        "SEED=one scripts/mutate",
+        "N=0 scripts/mutate",
+        "N=-1 scripts/mutate",
+        "JOBS=many scripts/mutate",
+        "AREA=lok scripts/mutate",
+        "AT=lock/none_such.c scripts/mutate",
+        "AT=README.md scripts/mutate",
+        "BENCH=fast scripts/bench --plan",
+        "PEERS=yes scripts/bench --plan",
+        "INSTRUCTIONS_KINDS='livez none-such' scripts/instructions",
+        "INSTRUCTIONS_REQUESTS=0 scripts/instructions",
+        "tests/run lock/test_queue none-such",
+        "tests/run lock/test_queue --help-me",
+        "scripts/includes none-such",
     };
     for (size_t i = 0; i < COUNT(wrong); i++) {
-        char script[128];
-        snprintf(script, sizeof(script), "unset SEED CHAOS; %s scripts/chaos", wrong[i]);
-        assert_int_equal(fx_shell(script, NULL, MOMENT_MS), 64);
+        char script[256];
+        snprintf(script, sizeof(script),
+                 "unset SEED CHAOS ROWS N AREA AT JOBS ONLY BENCH PEERS; %s >$1/said 2>&1",
+                 wrong[i]);
+        int code = fx_shell(script, tmp, MOMENT_MS);
+        if (code != 64)
+            fail_msg("%s: exit code %d", wrong[i], code);
     }
+    assert_int_equal(fx_shell("rm $1/said", tmp, MOMENT_MS), 0);
 }
 
 int main(void)
@@ -110,7 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_script_explains_itself_and_refuses_what_it_does_not_know),
         cmocka_unit_test(so_do_those_of_the_tests),
-        cmocka_unit_test(the_matrix_refuses_what_it_can_not_take_before_it_starts),
+        cmocka_unit_test(a_setting_that_means_nothing_is_refused_before_anything_starts),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -15,10 +15,12 @@ static void lay_tree(char *dir, size_t len, const char *body)
 {
     char path[512];
     fx_dir_make(dir, len);
-    assert_int_equal(fx_shell("mkdir -p $1/tests/x $1/build/tests/x; cp tests/run $1/tests/run;"
-                              ">$1/tests/x/test_y.c",
-                              dir, 10000),
-                     0);
+    assert_int_equal(
+        fx_shell("mkdir -p $1/tests/x $1/build/tests/x $1/scripts; cp tests/run $1/tests;"
+                 "cp scripts/usage.sh $1/scripts;"
+                 ">$1/tests/x/test_y.c",
+                 dir, 10000),
+        0);
     if (body == NULL)
         return;
     snprintf(path, sizeof(path), "%s/build/tests/x/test_y", dir);
