@@ -76,7 +76,7 @@ static bool parse_word(lt_parsing *parsing, const char *word, int position)
         return true;
     }
     return option_fail(parsing, "\"%s\": expected %s", word,
-                       position == 0 ? "run, compare, chart or --help" : "options");
+                       position == 0 ? "run, compare, chart, verify or --help" : "options");
 }
 
 static bool parse_words(lt_parsing *parsing, int argc, char **argv)
@@ -90,8 +90,8 @@ static bool parse_words(lt_parsing *parsing, int argc, char **argv)
     }
     if (words > 0 || parsing->help || parsing->version)
         return true;
-    return option_fail(parsing,
-                       "the first word must be run, compare or chart; loadtest --help explains");
+    return option_fail(
+        parsing, "the first word must be run, compare, chart or verify; loadtest --help explains");
 }
 
 /* ---- filling in ------------------------------------------------------------------------------ */

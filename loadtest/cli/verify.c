@@ -8,12 +8,13 @@
 #include "loadtest/base/number.h"
 #include "loadtest/base/plain.h"
 #include "loadtest/base/plan.h"
+#include "loadtest/cli/options.h"
 #include "loadtest/judge/judge.h"
 #include "loadtest/result/comparison.h"
 
 typedef struct lt_verify {
     lt_judge_options options;
-    bool json;
+    bool json, help;
 } lt_verify;
 
 static bool read_us(const char *text, int64_t *ret)
@@ -29,11 +30,14 @@ static bool read_us(const char *text, int64_t *ret)
 
 static bool read_options(int argc, char **argv, lt_verify *ret)
 {
-    static const struct option names[] = {{"json", no_argument, NULL, 'j'},
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'},
+                                          {"json", no_argument, NULL, 'j'},
                                           {"i7-us", required_argument, NULL, '7'},
                                           {"final-us", required_argument, NULL, 'f'},
                                           {NULL, 0, NULL, 0}};
-    for (int name; (name = getopt_long(argc, argv, "", names, NULL)) >= 0;) {
+    for (int name; (name = getopt_long(argc, argv, "h", names, NULL)) >= 0;) {
+        if (name == 'h')
+            return ret->help = true;
         if (name == 'j')
             ret->json = true;
         else if (name == '?' ||
@@ -70,6 +74,8 @@ int verify_files(int argc, char **argv)
     lt_exit_code worst = EXIT_SAFE;
     if (!read_options(argc, argv, &verify))
         return EXIT_USAGE;
+    if (verify.help)
+        return fputs(help_text, stdout) >= 0 && fflush(stdout) == 0 ? EXIT_SAFE : EXIT_INVALID;
     for (; optind < argc; optind++) {
         lt_exit_code code = verify_file(argv[optind], &verify);
         if (worst == EXIT_SAFE || code == EXIT_BROKEN)

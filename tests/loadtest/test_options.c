@@ -40,7 +40,7 @@ static void mistakes_on_the_command_line_are_named(void **unused)
     static const mistake table[] = {
         {"", "expected run, compare"},
         {"walk", "expected run, compare"},
-        {"--quiet", "the first word must be run, compare or chart"},
+        {"--quiet", "the first word must be run, compare, chart or verify"},
         {"--quiet --users", "--users needs a value"},
         {"run --nosuch 1", "no such option: --nosuch"},
         {"run --users", "--users needs a value"},

@@ -461,11 +461,13 @@ static void help_and_mistakes_have_their_exit_codes(void **unused)
 {
     (void)unused;
     static const struct {
-        const char *argument;
+        const char *argument, *second;
         int exit_code;
-    } table[] = {{"--help", 0}, {"--version", 0}, {"--nosuch", 64}, {"walk", 64}};
+    } table[] = {{"--help", NULL, 0},        {"--version", NULL, 0},  {"--nosuch", NULL, 64},
+                 {"walk", NULL, 64},         {"verify", "--help", 0}, {"verify", "-h", 0},
+                 {"verify", "--nosuch", 64}, {"verify", NULL, 64}};
     for (size_t i = 0; i < COUNT(table); i++) {
-        fx_load *load = fx_load_plain(FX_ARGS(table[i].argument));
+        fx_load *load = fx_load_plain(FX_ARGS(table[i].argument, table[i].second));
         assert_int_equal(load->exit_code, table[i].exit_code);
         fx_load_free(load);
     }
