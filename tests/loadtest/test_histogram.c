@@ -223,6 +223,23 @@ static void hgrm_has_the_plotters_format(void **unused)
     histogram_free(h);
 }
 
+/* Head and footer alone: a line would say that something took 0 ms. */
+static void hgrm_of_nothing_has_no_values(void **unused)
+{
+    (void)unused;
+    char *text = NULL;
+    size_t length;
+    lt_histogram *h = histogram_new();
+    FILE *out = open_memstream(&text, &length);
+    assert_true(report_hgrm(out, h));
+    fclose(out);
+    const char *head = strstr(text, "\n\n");
+    assert_non_null(head);
+    assert_int_equal(head[2], '#');
+    free(text);
+    histogram_free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +251,7 @@ int main(void)
         cmocka_unit_test(no_value_is_lost_between_threads),
         cmocka_unit_test(few_samples_give_no_percentile),
         cmocka_unit_test(hgrm_has_the_plotters_format),
+        cmocka_unit_test(hgrm_of_nothing_has_no_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
