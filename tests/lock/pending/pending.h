@@ -67,7 +67,7 @@ static inline dlock_status pd_release(dlock_hold *hold)
 /* Waits until the lock's queue in Redis has so many entries. */
 static inline void pd_await_queue(rig *r, const char *name, long long entries)
 {
-    dlock_time until = dlock_in_ms(PATIENCE_MS);
+    dlock_time until = dlock_in_ms(fx_patient_ms(PATIENCE_MS));
     char key[128];
     snprintf(key, sizeof(key), "dlock:{%s}:queue", name);
     while (rig_ask(r, "LLEN %s", key) != entries && !dlock_passed(until))

@@ -77,7 +77,7 @@ static void take(dlock_pending *p)
 
 static void run_loop(void)
 {
-    dlock_time until = dlock_in_ms(60000);
+    dlock_time until = dlock_in_ms(fx_patient_ms(60000));
     while (the_loop.left > 0 && !dlock_passed(until)) {
         struct epoll_event events[64];
         int n = epoll_wait(the_loop.fd, events, 64, 1000);

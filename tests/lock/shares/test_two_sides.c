@@ -38,7 +38,7 @@ static void no_side_hears_what_is_for_the_other(void **state)
     dlock_cancel *late = dlock_cancel_new();
     pthread_t threads[THREADS];
     visitor visitors[THREADS];
-    dlock_time limit = dlock_in_ms(LIMIT_MS);
+    dlock_time limit = dlock_in_ms(fx_patient_ms(LIMIT_MS));
     for (int i = 0; i < THREADS; i++) {
         visitors[i] = (visitor){i % 2 ? reading : writing, late, 0};
         assert_int_equal(pthread_create(&threads[i], NULL, visit, &visitors[i]), 0);
