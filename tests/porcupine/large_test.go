@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -225,6 +226,72 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A planted defect that nobody notices fails; the cell may notice it by a check that is not of histories.
+func TestMissed(t *testing.T) {
+	lock := "10 1 1 1 invoke l 0 0 0\n20 1 1 1 ok l 1 1 1\n"
+	wrong := strings.Replace(honest, "stock=3", "stock=2", 1) + "# wrong\n"
+	dir := place(t, map[string]string{"bin/histcheck": "#!/bin/sh\nexit 0\n", "histories/honest/x.buys": honest,
+		"histories/planted/guarded/x.buys": honest, "histories/planted/late/x.buys": honest,
+		"histories/planted/guarded/x.json": `{"verdict":"BROKEN","guarantees":[{"name":"guard","state":"violated"}]}`,
+		"histories/planted/late/x.json":    `{"verdict":"HELD"}`,
+		"histories/planted/lock/1.hist":    lock,
+		"histories/planted/open/x.buys":    strings.Replace(honest, "\nend\n", "\n", 1),
+		"histories/planted/seen/x.buys":    wrong, "histories/planted/seen/x.buys.2": honest})
+	trials, err := judged(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"": "yes", "guarded": "yes", "late": "missed", "lock": "missed", "open": "missed", "seen": "yes"}
+	for _, it := range trials {
+		if it.Agree != want[it.Planted] {
+			t.Errorf("%s: %s", it.Name, it.Agree)
+		}
+	}
+	var out bytes.Buffer
+	v := verdicts{Trials: trials}
+	if n := v.print(&out); n != 3 || !strings.Contains(out.String(), "\nmissed        planted defect late ") {
+		t.Errorf("%d: %s", n, out.String())
+	}
+	table := v.markdown()
+	for _, row := range []string{"| planted defects, sale | 4 | 5 | ", "| 2 | 0 | 0 | 0 | 0 | 2 |\n",
+		"| planted defects, lock | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 1 |\n", "| late | sale x | held | ok | missed |\n"} {
+		if !strings.Contains(table, row) {
+			t.Errorf("no %q in\n%s", row, table)
+		}
+	}
+}
+
+// The recorded verdict of a cell must be possible beside ours.
+func TestContradictions(t *testing.T) {
+	violated := func(name string) string {
+		return `{"verdict":"BROKEN","guarantees":[{"name":"` + name + `","state":"violated"}]}`
+	}
+	wrong := strings.Replace(honest, "stock=3", "stock=2", 1) + "# wrong\n"
+	for _, c := range []struct {
+		buys, cell string
+		want       int
+	}{
+		{honest, `{"verdict":"HELD"}`, 0},
+		{wrong, `{"verdict":"HELD"}`, 1},
+		{wrong, violated("units"), 0},
+		{honest, violated("units"), 1},
+		{honest, violated("guard"), 0},
+		{honest, violated("alive"), 0},
+		{honest, violated("all-sold"), 0},
+		{wrong, `{"verdict":"NOT_COVERED"}`, 0},
+		{honest, `{"verdict":"INCONCLUSIVE"}`, 0},
+	} {
+		trials, err := judged(t, place(t, map[string]string{"histories/a.buys": c.buys, "histories/a.json": c.cell}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verdicts{Trials: trials}
+		if n := v.print(io.Discard); n != c.want {
+			t.Errorf("%s, ours %s: %d", c.cell, trials[0].ours(), n)
+		}
+	}
+}
+
 // One that can not be read hides no other, and says why.
 func TestUnreadable(t *testing.T) {
 	dir := place(t, map[string]string{"histories/a.buys": "unreadable\n", "histories/b.buys": honest,
@@ -290,6 +357,55 @@ func TestDifferences(t *testing.T) {
 			t.Error(other.summary())
 		}
 	}
+}
+
+// What is recorded of a trial, and the checker, are compared, too.
+func TestDifferencesOfTrials(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "verdicts.json")
+	now := func() *verdicts {
+		return &verdicts{Checker: "c 1", Trials: []*trial{{Name: "a", Kind: "sale", Planted: "p", Cell: "BROKEN", Agree: "yes"}}}
+	}
+	text, _ := json.Marshal(now())
+	os.WriteFile(path, text, 0o666)
+	for i, change := range []func(v *verdicts){
+		func(v *verdicts) {},
+		func(v *verdicts) { v.Checker = "c 2" },
+		func(v *verdicts) { v.Trials[0].Kind = "lock" },
+		func(v *verdicts) { v.Trials[0].Planted = "" },
+		func(v *verdicts) { v.Trials[0].Cell = "HELD" },
+		func(v *verdicts) { v.Trials[0].Agree = "missed" },
+		func(v *verdicts) { v.Trials = nil },
+	} {
+		v := now()
+		change(v)
+		if n, err := differences(v, path); err != nil || n != min(i, 1) {
+			t.Errorf("change %d: %d, %v", i, n, err)
+		}
+	}
+}
+
+// The program compares with a file before it writes to it.
+func TestComparesBeforeItWrites(t *testing.T) {
+	dir := place(t, map[string]string{"histories/a.buys": honest, "verdicts.json": "{}\n"})
+	path := filepath.Join(dir, "verdicts.json")
+	for _, want := range []int{1, 0} {
+		command := exec.Command(os.Args[0], "--programs", filepath.Join(dir, "bin"), "--compare", path, "--json", path,
+			filepath.Join(dir, "histories"))
+		command.Env = append(os.Environ(), "JUDGE=1")
+		out, _ := command.CombinedOutput()
+		if got := command.ProcessState.ExitCode(); got != want {
+			t.Errorf("%d, not %d: %s", got, want, out)
+		}
+	}
+}
+
+// The test program is the judge, where JUDGE is set.
+func TestMain(m *testing.M) {
+	if os.Getenv("JUDGE") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
 }
 
 func TestLiesOfLocks(t *testing.T) {

@@ -12,8 +12,9 @@
 // verdict is in CELL.json, and a directory of *.hist and `options` (histcheck's) of a campaign; each
 // may be compressed (.gz). What lies under planted/ is of a copy with a defect in it.
 //
-// Exit: 0; 1 when the judges do not agree, Porcupine did not decide what ours found wrong, or a verdict
-// has changed; 2 a history can not be read (the others are judged); 64.
+// Exit: 0; 1 when the judges do not agree, Porcupine did not decide what ours found wrong, a planted defect
+// was missed, a cell's own verdict contradicts ours, or a verdict has changed; 2 a history can not be read
+// (the others are judged); 64.
 package main
 
 import (
@@ -22,10 +23,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -57,11 +60,12 @@ type trial struct {
 	Kind      string     `json:"kind"`    // "sale", "lock"
 	Planted   string     `json:"planted"` // the defect; "": none
 	Cell      string     `json:"cell"`    // the matrix's verdict; "": a campaign has none
-	Agree     string     `json:"agree"`   // the worst of its histories
+	Agree     string     `json:"agree"`   // the worst of its histories, or "missed"
 	Histories []*history `json:"histories"`
 
 	paths   [][]string // of each history
 	options []string   // of histcheck, or of verify
+	seen    bool       // the cell found something that our judge of histories does not look for
 }
 
 type verdicts struct {
@@ -115,11 +119,15 @@ func newTrial(root, path, kind string) *trial {
 	}
 	var cell struct {
 		Verdict    string
+		Guarantees []struct{ Name, State string }
 		I7Us       float64 `json:"i7_us"`
 		RecoveryMs float64 `json:"recovery_ms"` // the bound that it was held to, on a machine so slow
 	}
 	json.Unmarshal([]byte(readText(path+".json")), &cell)
 	t.Cell = cell.Verdict
+	for _, g := range cell.Guarantees {
+		t.seen = t.seen || g.State == "violated" && (g.Name == "guard" || g.Name == "alive" || g.Name == "all-sold")
+	}
 	if bound := max(cell.I7Us, 1000*cell.RecoveryMs); bound > 0 {
 		t.options = []string{"--i7-us", fmt.Sprint(int64(bound))}
 	}
@@ -217,19 +225,33 @@ func judgeAll(trials []*trial, programs string, limit time.Duration) error {
 }
 
 // The worst of its histories; but where both judges find one broken, so is the trial for both, whatever
-// the others are, as long as the judges do not differ.
+// the others are, as long as the judges do not differ. A defect that neither judge nor the cell noticed is
+// missed.
 func (t *trial) agreement() string {
-	worst, broken := "yes", false
+	worst, broken, noticed := "yes", false, t.Planted == "" || t.Cell == "BROKEN"
 	for _, h := range t.Histories {
+		noticed = noticed || h.Ours == "broken" || h.Porcupine == "illegal"
 		broken = broken || h.Agree == "yes" && h.Porcupine == "illegal"
 		if rank(h.Agree) > rank(worst) {
 			worst = h.Agree
 		}
 	}
+	if !noticed {
+		return "missed"
+	}
 	if broken && rank(worst) < rank("undecided") {
 		return "yes"
 	}
 	return worst
+}
+
+// Why the recorded verdict of the cell can not be of these histories; "": it can.
+func (t *trial) contradiction() string {
+	ours := t.ours()
+	if t.Cell == "HELD" && ours == "broken" || t.Cell == "BROKEN" && ours == "held" && !t.seen {
+		return fmt.Sprintf("the cell says %s, and ours %s", t.Cell, ours)
+	}
+	return ""
 }
 
 // ---- at the end ---------------------------------------------------------------------------------
@@ -240,6 +262,21 @@ func (h *history) summary() string {
 		h.Operations, h.Files, h.Options)
 }
 
+func (t *trial) summary() string {
+	return fmt.Sprintf("kind %q, planted %q, cell %q, agree %q", t.Kind, t.Planted, t.Cell, t.Agree)
+}
+
+func (v *verdicts) summaries() map[string]string {
+	all := map[string]string{"checker": v.Checker}
+	for _, t := range v.Trials {
+		all["trial "+t.Name] = t.summary()
+		for _, h := range t.Histories {
+			all[h.File] = h.summary()
+		}
+	}
+	return all
+}
+
 // What has changed; the time that Porcupine takes is none of it.
 func differences(now *verdicts, path string) (count int, err error) {
 	var then verdicts
@@ -247,29 +284,23 @@ func differences(now *verdicts, path string) (count int, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &then)
 	}
-	before := map[string]*history{}
-	for _, t := range then.Trials {
-		for _, h := range t.Histories {
-			before[h.File] = h
+	before := then.summaries()
+	after := now.summaries()
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		was, known := before[name]
+		delete(before, name)
+		if known && was == after[name] {
+			continue
 		}
-	}
-	for _, t := range now.Trials {
-		for _, h := range t.Histories {
-			was := before[h.File]
-			delete(before, h.File)
-			if was != nil && was.summary() == h.summary() {
-				continue
-			}
-			count++
-			fmt.Printf("CHANGED %s:\n  now    %s\n", h.File, h.summary())
-			if was != nil {
-				fmt.Printf("  before %s\n", was.summary())
-			}
-		}
-	}
-	for file := range before {
 		count++
-		fmt.Printf("MISSING %s\n", file)
+		fmt.Printf("CHANGED %s:\n  now    %s\n", name, after[name])
+		if known {
+			fmt.Printf("  before %s\n", was)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		count++
+		fmt.Printf("MISSING %s\n", name)
 	}
 	return count, err
 }
@@ -314,16 +345,16 @@ func main() {
 	unreadable := judgeAll(trials, *programs, time.Duration(*seconds)*time.Second)
 	all := &verdicts{1, checker(), *seconds, trials}
 	disagree := all.print(os.Stdout)
-	text, _ := json.MarshalIndent(all, "", " ")
-	write(*asJSON, string(text)+"\n")
-	write(*markdown, all.markdown())
-	write(*details, all.details())
-	changed := 0
+	changed := 0 // before anything is written: maybe to the same file
 	if *compare != "" {
 		changed, err = differences(all, *compare)
 		fail(err)
 		fmt.Printf("%d verdicts have changed\n", changed)
 	}
+	text, _ := json.MarshalIndent(all, "", " ")
+	write(*asJSON, string(text)+"\n")
+	write(*markdown, all.markdown())
+	write(*details, all.details())
 	fail(unreadable)
 	if disagree > 0 || changed > 0 {
 		os.Exit(exitDiffers)

@@ -52,9 +52,10 @@ func (t *trial) operations() (sum int) {
 	return sum
 }
 
-// A line a history; how many the judges differ on, or Porcupine left open though ours found them wrong.
+// A line a history; how many the judges differ on, or Porcupine left open though ours found them wrong,
+// and how many trials are missed or contradict their cell.
 func (v *verdicts) print(out io.Writer) int {
-	counts := map[string]int{}
+	counts, missed, contradictions := map[string]int{}, 0, 0
 	for _, t := range v.Trials {
 		for _, h := range t.Histories {
 			counts[h.Agree]++
@@ -65,11 +66,20 @@ func (v *verdicts) print(out io.Writer) int {
 			}
 			fmt.Fprintln(out)
 		}
+		if t.Agree == "missed" {
+			missed++
+			fmt.Fprintf(out, "%-13s planted defect %s  %s\n", t.Agree, t.Planted, t.Name)
+		}
+		if why := t.contradiction(); why != "" {
+			contradictions++
+			fmt.Fprintf(out, "%-13s %s: %s\n", "contradiction", t.Name, why)
+		}
 	}
 	fmt.Fprintf(out, "%s: the judges agree on %d histories; %d are not checkable, %d unknown, %d undecided; "+
-		"they differ on %d\n",
-		v.Checker, counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"])
-	return counts["no"] + counts["undecided"]
+		"they differ on %d; missed defects: %d, contradicted cells: %d\n",
+		v.Checker, counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"],
+		missed, contradictions)
+	return counts["no"] + counts["undecided"] + missed + contradictions
 }
 
 type group struct {
@@ -89,9 +99,9 @@ const notAgreed = "| not agreed on | kind | ours | Porcupine | agree |\n|---|---
 // The tables of EVIDENCE.md: the sums, and every trial without full agreement.
 func (v *verdicts) markdown() string {
 	var b, rest strings.Builder
-	fmt.Fprintf(&b, "| %s, at most %d s a history | trials | histories | operations | agree | not checkable | unknown | undecided | differ |\n",
+	fmt.Fprintf(&b, "| %s, at most %d s a history | trials | histories | operations | agree | not checkable | unknown | undecided | differ | missed |\n",
 		v.Checker, v.Seconds)
-	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, g := range groups {
 		trials, histories, operations, counts := 0, 0, 0, map[string]int{}
 		for _, t := range v.Trials {
@@ -102,8 +112,9 @@ func (v *verdicts) markdown() string {
 				counts[t.Agree]++
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", g.title, trials, histories, operations,
-			counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"])
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d |\n", g.title, trials, histories, operations,
+			counts["yes"], counts["not checkable"], counts["unknown"], counts["undecided"], counts["no"],
+			counts["missed"])
 	}
 	for _, t := range v.Trials {
 		if t.Agree == "yes" {
