@@ -50,7 +50,7 @@ void check_one_order(lt_judging *j)
     for (size_t i = 0; i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
         bool tells =
-            ask->answer == ANSWER_YES || (ask->answer == ANSWER_UNKNOWN && ask->status == 200);
+            ask->answer == ANSWER_YES || (ask->answer == ANSWER_UNKNOWN && ask->status / 100 == 2);
         if (tells && first_told(j, &j->requests[ask->request]))
             other += tells_other(j, &j->requests[ask->request], &ask->told, ask->line);
     }

@@ -253,7 +253,8 @@ func isUnknown(l *line) bool {
 	case code == "unknown", status == 408, status == 499:
 		return true
 	}
-	return status >= 500 && (status != 503 || code == "")
+	strange := l.word == "ask" && status >= 100 && status < 400 && status != 201 // nothing that a buy is told
+	return strange || status >= 500 && (status != 503 || code == "")
 }
 
 func (r *saleReader) end(l *line) int64 {
@@ -305,6 +306,14 @@ func (r *saleReader) isOther(l *line, at int, o *order, user string, quantity in
 		quantity != unknown && o.quantity != quantity || tellsOther(l, "sale", r.id) || tellsOther(l, "told_item", r.item)
 }
 
+// Whether it names an order, and another than this one.
+func (r *saleReader) namesOther(l *line, o order) bool {
+	id := l.text("order")
+	segment, epoch, number := r.place(id)
+	return id != "" && id != "?" &&
+		(segment != o.segment || number != o.number || o.epoch != "" && epoch != o.epoch)
+}
+
 // Whether it is told, and as something else.
 func tellsOther(l *line, name, as string) bool {
 	told := l.text(name)
@@ -341,6 +350,11 @@ func (r *saleReader) readAsk(l *line) {
 	}
 	if isUnknown(l) {
 		it := r.inLedger(at)
+		if l.num("status")/100 == 2 && has(it.phase) && r.namesOther(l, r.orders[it.order]) {
+			op.kind = impossible // it is no yes, but it names another order
+			r.add(from, to, op)
+			return
+		}
 		if o := it.order; has(it.phase) && r.orders[o].user == user && r.orders[o].quantity == quantity {
 			op.kind, op.order, op.phase = buyMaybe, it.order, r.firstPhase(it.phase)
 			if r.isSoldAtOnce(l, it) {
