@@ -7,7 +7,7 @@
 
 #include "tests/support/fixture.h"
 
-enum { SCRIPT_MS = 20000 };
+enum { SCRIPT_MS = 60000 };
 
 static char home[256]; /* a tree with nothing but the script and its pages */
 
