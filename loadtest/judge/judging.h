@@ -10,7 +10,10 @@
 
 #define NO_ELEMENT UINT32_MAX
 
-enum { CLOCKS_US = 2000000 }; /* two clocks may be so far apart */
+enum {
+    CLOCKS_US = 2000000,  /* two clocks may be so far apart */
+    IN_FORCE_US = 1000000 /* an instance may show the last sale so long after the next has begun */
+};
 
 typedef enum lt_answer {
     ANSWER_YES,

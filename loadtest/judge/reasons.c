@@ -68,7 +68,7 @@ static bool denies_sale(const lt_judging *j, int64_t status, lt_text code, int64
     bool none = strcmp(told, "no_such_item") == 0 || strcmp(told, "no_such_sale") == 0;
     bool over = strcmp(told, "sale_closed") == 0;
     return sure && ((status == 404 && none && to_us < there->bought_us) ||
-                    (status == 409 && over && to_us < there->current_us));
+                    (status == 409 && over && to_us < there->current_us - IN_FORCE_US));
 }
 
 /* Whether the refusal is not of a buy: it is about the admin's token, or about ending an order. */

@@ -183,7 +183,9 @@ bool is_turned_away(const lt_judging *j, const lt_ask *ask)
         return true;
     bool refused =
         ask->answer == ANSWER_NO && ask->status != 422 && strcmp(code, "limit_reached") != 0;
-    return (refused || strcmp(code, "sale_closed") == 0) && ask->to_us < j->current_us;
+    bool closed = strcmp(code, "sale_closed") == 0;
+    return (refused && ask->to_us < j->current_us) ||
+           (closed && ask->to_us < j->current_us - IN_FORCE_US);
 }
 
 /* What does not depend on the payload. */

@@ -314,7 +314,7 @@ static bool sells_elsewhere(const lt_judging *j, const lt_ask *ask)
 {
     const lt_sale_line *sale = &j->history->sale;
     return ask->status == 201 && ask->replayed == 0 && sale->failovers != 1 && known(sale->at_us) &&
-           ask->from_us > sale->at_us && ask->to_us < j->current_us;
+           ask->from_us > sale->at_us && ask->to_us < j->current_us - IN_FORCE_US;
 }
 
 void check_sale_obeyed(lt_judging *j)
