@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ORDERS_BEYOND_STOCK = 1000000 }; /* so many, and a sale offers no reservations any more */
+
+#define FIRST_END_US 1000000000000000 /* of a not_after */
+#define LAST_END_US  9007199254740991
+
 /* What may justify the refusals of a request. */
 typedef struct lt_excuse {
     int64_t asked_us;  /* the first lookup that did not find it began; NEVER */
@@ -37,18 +42,22 @@ static lt_excuse *collect_excuses(const lt_judging *j)
     return excuses;
 }
 
-/* When somebody last bought in the sale, or it last was the item's current sale. */
+/* When somebody last bought in the sale, or it last was the item's current sale; and the most units
+ * that somebody bought, and the longest time that somebody reserved for. */
 typedef struct lt_there {
-    int64_t bought_us, current_us;
+    int64_t bought_us, current_us, most_units, most_us;
 } lt_there;
 
 static lt_there find_sale(const lt_judging *j)
 {
     const lt_history *h = j->history;
-    lt_there there = {0, 0};
-    for (size_t i = 0; i < h->asks_len; i++) {
-        if (h->asks[i].answer == ANSWER_YES)
-            there.bought_us = later(there.bought_us, h->asks[i].from_us);
+    lt_there there = {0};
+    EACH(const lt_ask, ask, h->asks) {
+        if (ask->answer != ANSWER_YES)
+            continue;
+        there.bought_us = later(there.bought_us, ask->from_us);
+        there.most_units = later(there.most_units, ask->quantity);
+        there.most_us = later(there.most_us, ask->reserve_us);
     }
     for (size_t i = 0; i < h->stocks_len; i++) {
         if (h->stocks[i].sale == h->sale.id && h->stocks[i].status == 200)
@@ -71,26 +80,6 @@ static bool denies_sale(const lt_judging *j, int64_t status, lt_text code, int64
                     (status == 409 && over && to_us < there->current_us - IN_FORCE_US));
 }
 
-/* Whether the refusal is not of a buy: it is about the admin's token, or about ending an order. */
-static const char *is_of_no_buy(const lt_judging *j, const lt_ask *ask)
-{
-    if (was_told(j, ask, 401, "token_missing") || was_told(j, ask, 403, "token_wrong") ||
-        was_told(j, ask, 403, "admin_disabled"))
-        return "a buy needs no token of the admin";
-    if (was_told(j, ask, 409, "order_sold") || was_told(j, ask, 409, "order_cancelled") ||
-        was_told(j, ask, 409, "reservation_expired"))
-        return "a buy ends no order";
-    return NULL;
-}
-
-/* Whether it says that there is no such address, or no buying at it, or that a part of a question
- * of the contract is not one of it. */
-static bool denies_the_contract(const lt_judging *j, const lt_ask *ask)
-{
-    return was_told(j, ask, 404, "not_found") || was_told(j, ask, 405, "method_not_allowed") ||
-           was_told(j, ask, 400, "unknown_parameter");
-}
-
 /* Whether a name fits the contract: up to so many letters, digits and signs. */
 static bool is_name(const char *name, size_t most, const char *signs)
 {
@@ -102,26 +91,78 @@ static bool is_name(const char *name, size_t most, const char *signs)
     return len > 0 && len <= most && i == len;
 }
 
-/* NULL, or what contradicts a refusal that says that the question itself is bad. */
-static const char *why_good(const lt_judging *j, const lt_ask *ask)
+/* What an attempt sent of the parameters that a refusal may call bad. */
+enum { USER = 1, ITEM, ID, SALE, QUANTITY, RESERVE, OFFERED, END, LATE };
+
+/* Whether it was good. `there`: what others got. */
+static bool is_good(const lt_judging *j, const lt_ask *ask, int parameter, const lt_there *there)
 {
-    bool ends = known(ask->not_after_us);
-    if (was_told(j, ask, 400, "bad_user") && is_name(text_of(j, ask->user), 128, "._%+@-"))
-        return "its user has a good name";
-    if (was_told(j, ask, 400, "bad_item") && is_name(text_of(j, j->history->sale.item), 64, "_-"))
-        return "its item has a good name";
-    if (was_told(j, ask, 400, "bad_request_id") && is_name(text_of(j, ask->request_name), 64, "_-"))
-        return "its id is a good one";
-    if (was_told(j, ask, 400, "bad_quantity") && ask->quantity == 1)
-        return "it asked for one unit";
-    if (was_told(j, ask, 400, "reservation_not_offered") && !is_reserving(j) &&
-        !known(ask->reserve_us))
-        return "it reserved nothing";
-    if (denies_the_contract(j, ask))
-        return "it was a buy";
-    if (!ends && (was_told(j, ask, 409, "too_late") || was_told(j, ask, 400, "bad_not_after")))
-        return "it named no end";
-    return NULL;
+    int64_t reserve_us = ask->reserve_us, end_us = ask->not_after_us;
+    bool bought = reserve_us > 0 && reserve_us <= there->most_us;
+    switch (parameter) {
+    case USER:
+        return is_name(text_of(j, ask->user), 128, "._%+@-");
+    case ITEM:
+        return is_name(text_of(j, j->history->sale.item), 64, "_-");
+    case ID:
+        return is_name(text_of(j, ask->request_name), 64, "_-");
+    case SALE: /* none, or this one */
+        return text_told(ask->asked) || is_name(text_of(j, j->history->sale.id), 64, "_-");
+    case QUANTITY:
+        return ask->quantity == 1 || ask->quantity <= there->most_units;
+    case RESERVE:
+        return reserve_us <= 0 || bought;
+    case OFFERED:
+        return reserve_us <= 0 || (bought && j->history->asks_len < ORDERS_BEYOND_STOCK);
+    case END:
+        return !known(end_us) || (end_us >= FIRST_END_US && end_us <= LAST_END_US);
+    default:
+        return parameter == LATE && !known(end_us);
+    }
+}
+
+/* The 4xx with a code that a buy of a history may be told by server/API.md, and what they blame;
+ * is_of_the_asking() knows those about the client. Its parameters are those of the contract, and
+ * come once. */
+static const struct {
+    int64_t status;
+    const char *code;
+    int parameter; /* 0: another function checks it, or another guarantee */
+    const char *why_good;
+} buy_refusals[] = {
+    {400, "bad_user", USER, "its user has a good name"},
+    {400, "bad_item", ITEM, "its item has a good name"},
+    {400, "bad_request_id", ID, "its id is a good one"},
+    {400, "bad_sale", SALE, "its sale has a good name"},
+    {400, "bad_quantity", QUANTITY, "so many may be asked for"},
+    {400, "bad_reserve_s", RESERVE, "it may reserve for so long"},
+    {400, "reservation_not_offered", OFFERED, "it may reserve for so long"},
+    {400, "bad_not_after", END, "it named no bad end"},
+    {404, "no_such_item", 0, NULL},
+    {404, "no_such_sale", 0, NULL},
+    {409, "sold_out", 0, NULL},
+    {409, "limit_reached", 0, NULL},
+    {409, "quantity_above_limit", 0, NULL},
+    {409, "sale_closed", 0, NULL},
+    {409, "request_void", 0, NULL},
+    {409, "too_late", LATE, "it named no end"},
+    {422, "request_reused", 0, NULL},
+};
+
+/* NULL, or what contradicts a refusal that blames the question, or that no buy is told. */
+static const char *why_no_reason(const lt_judging *j, const lt_ask *ask, const lt_there *there)
+{
+    const char *code = text_told(ask->code) ? text_of(j, ask->code) : "";
+    bool refused = ask->answer == ANSWER_NO || ask->answer == ANSWER_NEVER;
+    if (!refused || code[0] == '\0' || ask->status < 400 || ask->status > 499 ||
+        ask->status == 429 || is_of_the_asking(j, ask->status, ask->code))
+        return NULL;
+    for (size_t i = 0; i < sizeof(buy_refusals) / sizeof(buy_refusals[0]); i++) {
+        if (buy_refusals[i].status == ask->status && strcmp(buy_refusals[i].code, code) == 0)
+            return is_good(j, ask, buy_refusals[i].parameter, there) ? buy_refusals[i].why_good
+                                                                     : NULL;
+    }
+    return "no buy is told so";
 }
 
 /* Whether no order of this id can have existed then. */
@@ -146,8 +187,7 @@ static const char *objection(const lt_judging *j, const lt_ask *ask, const lt_ex
     if (ask->answer != ANSWER_ELSEWHERE && ask->asked == TEXT_NONE &&
         denies_sale(j, ask->status, ask->code, ask->to_us, there))
         return "the sale was there afterwards";
-    const char *why = why_good(j, ask);
-    return why ? why : is_of_no_buy(j, ask);
+    return why_no_reason(j, ask, there);
 }
 
 void check_reasons(lt_judging *j)
