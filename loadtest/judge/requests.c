@@ -53,20 +53,18 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
 
 bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code)
 {
-    static const char *const codes[] = {"buyer_token_missing",
-                                        "buyer_token_wrong",
-                                        "cross_site",
-                                        "other_server",
-                                        "bad_framing",
-                                        "malformed",
-                                        "too_many_headers",
-                                        "expectation_failed",
-                                        "length_required",
-                                        "body_too_long",
-                                        "unsupported_media_type",
-                                        NULL};
-    bool too_slow = status == 408 || status == 425 || status == 499;
-    return too_slow || is_one_of(code_of(j, code), codes);
+    static const struct {
+        int64_t status;
+        const char *code;
+    } codes[] = {
+        {401, "buyer_token_missing"}, {403, "buyer_token_wrong"},     {403, "cross_site"},
+        {421, "other_server"},        {400, "bad_framing"},           {400, "malformed"},
+        {431, "too_many_headers"},    {417, "expectation_failed"},    {411, "length_required"},
+        {413, "body_too_long"},       {415, "unsupported_media_type"}};
+    bool found = status == 408 || status == 425 || status == 499; /* too slow */
+    for (size_t i = 0; !found && i < sizeof(codes) / sizeof(codes[0]); i++)
+        found = codes[i].status == status && strcmp(codes[i].code, code_of(j, code)) == 0;
+    return found;
 }
 
 bool has_payload(const lt_request *request, const lt_ask *ask)
