@@ -172,15 +172,18 @@ static void take_look(const lt_history *h, uint32_t *place, size_t i)
 }
 
 /* A refusal because of the limit or the request id does not count: that buyer could not have had
- * a unit. Neither does a refusal because the sale is over, once it may have ended. */
+ * a unit. Neither does one that the buyer caused: by the question, its end, or the client; whether
+ * it is true is checked by another guarantee. Neither does a refusal because the sale is over, once
+ * it may have ended. */
 bool is_turned_away(const lt_judging *j, const lt_ask *ask)
 {
     const char *code = code_of(j, ask->code);
     if (ask->answer == ANSWER_UNKNOWN || ask->status == 503 || ask->status == 429 ||
         strcmp(code, "sold_out") == 0)
         return true;
-    bool refused =
-        ask->answer == ANSWER_NO && ask->status != 422 && strcmp(code, "limit_reached") != 0;
+    bool own_fault = strcmp(code, "limit_reached") == 0 || strcmp(code, "too_late") == 0 ||
+                     strncmp(code, "bad_", 4) == 0 || is_of_the_asking(j, ask->status, ask->code);
+    bool refused = ask->answer == ANSWER_NO && ask->status != 422 && !own_fault;
     bool closed = strcmp(code, "sale_closed") == 0;
     return (refused && ask->to_us < j->current_us) ||
            (closed && ask->to_us < j->current_us - IN_FORCE_US);
