@@ -127,8 +127,8 @@
  *
  *   - 201: yes;
  *   - 409 sold_out, limit_reached, quantity_above_limit, request_void, sale_closed: no, for good,
- *     also of those attempts whose outcome is unknown; but where buys reserve, the first two are no
- *     of this attempt, for units come back;
+ *     also of those attempts whose outcome is unknown; but where buys reserve, or failovers=1, the
+ *     first two are no of this attempt, for units come back;
  *   - sent=0; 400 to 499 otherwise, but for 408, 499 and any other without a code that a proxy may
  *     have given; 503 with a code of the contract: no, of this attempt;
  *   - everything else (504, 502, 500, 503 without such a code, 0): unknown.

@@ -71,6 +71,18 @@ static int64_t first_units(const lt_judging *j, bool ours)
     return units;
 }
 
+/* Units that an unknown attempt may have had until a failover. */
+static int64_t units_undone(const lt_judging *j)
+{
+    int64_t units = 0;
+    EACH(const lt_request, request, j->requests) {
+        bool has = request->bought == BOUGHT_YES || request->order != NO_ELEMENT;
+        if (j->history->sale.failovers == 1 && request->unknown > 0 && !has)
+            units += request->quantity;
+    }
+    return units;
+}
+
 /* The most units that one segment certainly has left: if only the total is known, its equal
  * share. */
 int64_t most_left(const lt_judging *j)
@@ -83,7 +95,7 @@ int64_t most_left(const lt_judging *j)
             left = (left + segments - 1) / segments;
         most = left > most ? left : most;
     }
-    return most;
+    return beyond(most, units_undone(j));
 }
 
 /* Whether a buyer was turned away who asked for no more than one segment had left. */

@@ -218,7 +218,7 @@ lt_place place_of_request(const lt_judging *j, const lt_request *request);
 /* Computes the figures, which the guarantees need. */
 void count_figures(lt_judging *j);
 
-/* The most units that one segment certainly has left. */
+/* The most units that one segment certainly has left, and had at any time. */
 int64_t most_left(const lt_judging *j);
 
 /* By the number of the user's name: the units in orders, and acknowledged units that are in no

@@ -46,7 +46,8 @@ static void check_units_told(lt_judging *j, const lt_stock_line *s)
                  s->units, s->reserved, s->sold, s->line);
 }
 
-/* Orders up to a time: those that may exist, and those that are known to. */
+/* Orders up to a time: those that may exist, or did until a failover, and those that are known
+ * to. */
 typedef struct lt_orders {
     lt_given *may, *known;
     size_t len;
@@ -59,7 +60,8 @@ static lt_orders collect_orders(const lt_judging *j)
     EACH(const lt_request, request, j->requests) {
         bool none = request->bought == BOUGHT_NO || request->bought == BOUGHT_ELSEWHERE;
         int64_t orders = request->orders > 1 ? request->orders : 1;
-        if (none && request->order == NO_ELEMENT)
+        bool undone = j->history->sale.failovers == 1 && request->unknown > 0;
+        if (none && !undone && request->order == NO_ELEMENT)
             continue;
         o.may[o.len] = (lt_given){request->attempts > 0 ? request->buying_us : 0, orders};
         o.known[o.len++] = (lt_given){request->known_us, 1};

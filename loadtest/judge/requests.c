@@ -40,7 +40,8 @@ static lt_answer answer_of(const lt_judging *j, const lt_ask *ask)
     static const char *const for_good[] = {"sold_out",     "limit_reached", "quantity_above_limit",
                                            "request_void", "sale_closed",   NULL};
     const char *code = code_of(j, ask->code);
-    int come_back = is_reserving(j) ? 2 : 0; /* the first ones are no longer final */
+    /* Units come back: the first ones are no longer final. */
+    int come_back = is_reserving(j) || j->history->sale.failovers == 1 ? 2 : 0;
     if (is_elsewhere(j, ask))
         return ANSWER_ELSEWHERE;
     if (ask->status == 409 && is_one_of(code, for_good + come_back))

@@ -298,13 +298,13 @@ static bool prepare_retry(lt_buyer *buyer)
 
 /*
  * A later refusal does not undo an attempt that may still be executed: "busy" then only means that
- * this attempt did not buy. "Sold out" is final unless buys reserve, because otherwise stock never
- * rises.
+ * this attempt did not buy. "Sold out" is final unless buys reserve or a failover may undo an
+ * order, because otherwise stock never rises.
  */
 static void respect_earlier_attempts(const lt_buyer *buyer, lt_answer *answer)
 {
     bool final = (answer->outcome == OUT_SOLD_OUT || answer->outcome == OUT_LIMIT) &&
-                 buyer->state->plan->reserve_s == 0;
+                 buyer->state->plan->reserve_s == 0 && !buyer->state->plan->expect_failover;
     if (buyer->request.was_unknown && answer->outcome != OUT_SOLD && !final)
         answer->outcome = OUT_UNKNOWN;
 }
