@@ -291,13 +291,20 @@ static void note_orders(lt_judging *j)
     }
 }
 
+bool is_final(const lt_judging *j, const lt_request *request)
+{
+    return request->final != NO_ELEMENT &&
+           (j->steady || !known(j->history->looks[request->final].not_after_us));
+}
+
 static lt_bought sum_up(const lt_judging *j, const lt_request *request)
 {
     if (request->attempts == 0)
         return request->bought == BOUGHT_ELSEWHERE ? BOUGHT_ELSEWHERE : BOUGHT_NOBODY;
     if (request->yes != NO_ELEMENT || request->found != NO_ELEMENT)
         return BOUGHT_YES;
-    if (request->never != NO_ELEMENT || request->final != NO_ELEMENT)
+    bool taken_back = request->order != NO_ELEMENT && !is_final(j, request);
+    if (request->never != NO_ELEMENT || (request->final != NO_ELEMENT && !taken_back))
         return BOUGHT_NO;
     return request->unknown == 0 && j->whole ? BOUGHT_NO : BOUGHT_UNRESOLVED;
 }
