@@ -2,9 +2,10 @@
  * heals.c - after a fault buys succeed in time, and nothing is left behind.
  *
  * A buy counts for the last heal before it began; a buy that is under way when the fault ends may
- * have been spoiled by it. "Sold out" and the limit count as success, because the service read the
- * ledger to say so. If the next fault comes before the time is up, a heal is judged only if a buy
- * succeeded. A heal with enough time after it but no buy leaves the guarantee unchecked.
+ * have been spoiled by it. "Sold out" and other refusals of the sale count as success, because the
+ * service read the ledger to say so; buys in another sale do not count. If the next fault comes
+ * before the time is up, a heal is judged only if a buy succeeded. A heal with enough time after it
+ * but no buy leaves the guarantee unchecked.
  *
  * After the last heal every target is judged by itself: a target that is asked again and again once
  * the time is up, and never sells, is stuck, whatever the others sell.
@@ -64,9 +65,12 @@ static lt_window *window_at(lt_window *windows, size_t len, int64_t us)
 
 static bool succeeded(const lt_judging *j, const lt_ask *ask)
 {
-    const char *code = text_of(j, ask->code);
-    return ask->status == 201 || (ask->status == 409 && (strcmp(code, "sold_out") == 0 ||
-                                                         strcmp(code, "limit_reached") == 0));
+    static const char *const codes[] = {"sold_out",     "limit_reached", "quantity_above_limit",
+                                        "request_void", "too_late",      "sale_closed"};
+    bool good = ask->status == 201 || was_told(j, ask, 422, "request_reused");
+    for (size_t i = 0; !good && i < sizeof(codes) / sizeof(codes[0]); i++)
+        good = was_told(j, ask, 409, codes[i]);
+    return good;
 }
 
 static void note_asks(const lt_judging *j, lt_window *windows, size_t len, int64_t within_us)
@@ -74,7 +78,7 @@ static void note_asks(const lt_judging *j, lt_window *windows, size_t len, int64
     const lt_history *h = j->history;
     EACH(const lt_ask, ask, h->asks) {
         lt_window *window = window_at(windows, len, ask->from_us);
-        if (!window)
+        if (!window || ask->answer == ANSWER_ELSEWHERE)
             continue;
         if (ask->from_us - window->heal->at_us < within_us)
             window->tried = true;
@@ -119,7 +123,7 @@ static void check_targets(lt_judging *j, const lt_window *last, int64_t within_u
     int64_t at = last->heal->at_us;
     for (size_t i = 0; last->end_us == NEVER && i < h->asks_len; i++) {
         const lt_ask *ask = &h->asks[i];
-        if (ask->from_us < at)
+        if (ask->from_us < at || ask->answer == ANSWER_ELSEWHERE)
             continue;
         targets[ask->target].late += ask->from_us - at >= within_us;
         targets[ask->target].good = targets[ask->target].good || succeeded(j, ask);
