@@ -1,7 +1,7 @@
 /*
  * Two buyers, one after the other; then one key twice at once, and one user who may have one unit
- * twice at once. If a race in the service sells twice, it shows here. And a buyer who names an end
- * of long ago, for whom it is too late.
+ * twice at once. If a race in the service sells twice, it shows here. And a buyer at each target
+ * who names an end that has passed, for whom it is too late.
  */
 #include "loadtest/run/old_sale.h"
 
@@ -14,6 +14,7 @@
 #define BUYERS      2
 #define TRIES       3                /* an answer may be lost */
 #define LONG_AGO_US 1000000000000000 /* the earliest not_after that there is: 2001 */
+#define LATE_US     3000000          /* more than the judge allows two clocks to be apart */
 #define SHARES      (BUYERS + 4)     /* of the stock: for two pairs of clicks, and one is left */
 
 struct lt_old_sale {
@@ -80,17 +81,24 @@ static void click_twice(lt_old_sale *old, int one, int other, const char *user)
         pthread_join(thread, NULL);
 }
 
-static void buy_too_late(lt_old_sale *old, int number)
+/* By the service's clock, if it tells the time. */
+static void buy_too_late(lt_old_sale *old, lt_http *http)
 {
-    char request[REQUEST_ID_MAX];
+    char request[REQUEST_ID_MAX], err[256];
     lt_answer answer;
-    name_request(old, number, request);
-    asker_buy(old->asker,
-              (lt_question){.request = request,
-                            .user = "late",
-                            .quantity = old->plan.quantity,
-                            .not_after_us = LONG_AGO_US},
-              &answer);
+    lt_stock stock;
+    bool told = stock_read(http, NULL, &old->plan, 0, true, &stock, err, sizeof(err)) &&
+                stock.time_us.form == FORM_GOOD && stock.time_us.value > LONG_AGO_US + LATE_US;
+    for (int i = 0; i < old->plan.target_count; i++) {
+        name_request(old, SHARES + 2 + i, request);
+        asker_buy(old->asker,
+                  (lt_question){.request = request,
+                                .user = "late",
+                                .quantity = old->plan.quantity,
+                                .target = i,
+                                .not_after_us = told ? stock.time_us.value - LATE_US : LONG_AGO_US},
+                  &answer);
+    }
 }
 
 static void look(lt_old_sale *old, int number, int target)
@@ -118,7 +126,7 @@ static bool hold(lt_old_sale *old, lt_http *http)
     }
     click_twice(old, BUYERS, BUYERS, "twice");
     click_twice(old, BUYERS + 1, BUYERS + 2, "pair");
-    buy_too_late(old, BUYERS + 3);
+    buy_too_late(old, http);
     if (ledger_read(http, asker_pen(old->asker), &old->plan, old->sale.id, 0, 1, 1000, err,
                     sizeof(err)) == LEDGER_BROKEN)
         return false;

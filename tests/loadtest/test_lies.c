@@ -148,6 +148,8 @@ static void keys_and_sales(void **unused)
         {"--lie every=20:buy.as=reservation_not_offered", "", "BROKEN", NULL}, /* none asked for */
         {"--lie every=20:buy.as=bad_quantity", "", "BROKEN", NULL},
         {"--lie buy.not_after=ignore", "", WRONG, NULL}, /* his first try, after he has given up */
+        {"--ports 2 --lie target=1:buy.not_after=ignore", "", WRONG, NULL},
+        {"--ports 2 --lie target=2:buy.not_after=ignore", "", WRONG, NULL},
         {"--ports 2 --lie target=2:reused.told=1", "", "BROKEN|DUPLICATED", NULL},
         {"--lie closed.ignore=1", "--stock 1000", TWICE "|OVERSOLD",
          NULL}, /* a late retry buys again */
