@@ -186,6 +186,18 @@ static void what_is_left_behind_may_end_by_itself(void **state)
     fx_process_free(process);
 }
 
+/* After its first grace it is asked to end, and has another one to do so. */
+static void what_is_left_behind_may_end_when_it_is_told(void **state)
+{
+    (void)state;
+    fx_process *process = start("--lease-ms 60000 --grace-ms 3000 n -- sh -c '"
+                                "(trap \"sleep 0.2; echo whole; exit\" TERM; "
+                                "while :; do sleep 0.1; done) & exit 3'");
+    assert_int_equal(fx_process_wait(process, SOON_MS), 3);
+    assert_string_equal(fx_process_stdout(process), "whole\n");
+    fx_process_free(process);
+}
+
 /* The supervisor's end leaves them to dlock, among children that it was started with. */
 static void children_from_before_are_left_alone(void **state)
 {
@@ -353,11 +365,12 @@ static void the_command_reads_from_the_terminal_and_can_be_stopped(void **state)
 
 int main(void)
 {
-    enum { CASES = COUNT(cases), FURTHER = 9 };
+    enum { CASES = COUNT(cases), FURTHER = 10 };
     static int index[CASES];
     struct CMUnitTest tests[CASES + FURTHER] = {
         TEST(a_lock_taken_away_ends_the_family),
         TEST(what_is_left_behind_may_end_by_itself),
+        TEST(what_is_left_behind_may_end_when_it_is_told),
         TEST(children_from_before_are_left_alone),
         TEST(a_signal_ends_what_is_left_behind),
         TEST(an_end_among_other_signals_is_not_missed),
