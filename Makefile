@@ -433,7 +433,7 @@ chaos: ## strategies x faults: build/chaos/matrix.html; CHAOS=quick, ROWS=combin
 	$(Q)FLASHSALE_BUILD=$(BUILD) CHAOS='$(CHAOS)' ROWS='$(ROWS)' SEED='$(SEED)' scripts/chaos
 
 # The judge of sales alone: it goes into the archive, and needs neither curl nor a Redis.
-$(BUILD)/tests/verify: $(call objects,tests/porcupine/verify/main.c loadtest/cli/verify.c \
+$(BUILD)/tests/verify: $(call objects,tests/porcupine/verify/main.c loadtest/cli/verify.c loadtest/cli/help.c \
 		$(wildcard loadtest/history/*.c loadtest/judge/*.c loadtest/base/*.c))
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(CJSON_LIBS) -lm

@@ -164,7 +164,7 @@ function whole(code,    at) {
     sub(/ +$/, "", code)
     if (!lua && code == "{") inside = 1
     else if (!lua && code ~ /^}/) inside = 0
-    else if (code ~ /(log_event|LOG_SOME|log_failure)\(/ || /"out of memory/) logging = 1
+    else if (code ~ /(log_event|LOG_SOME|log_failure)\(/ || /out of memory/) logging = 1
     if (inside && !logging && code !~ /^#/ && code !~ /^ *(case|static const) /) {
         operators(code)
         tokens(code)

@@ -13,7 +13,7 @@
 
 #define BUYERS      2
 #define TRIES       3                /* an answer may be lost */
-#define LONG_AGO_US 1000000000000000 /* the earliest not_after that there is: 2001 */
+#define LONG_AGO_US 1000000000000000 /* the earliest not_after: 2001 */
 #define LATE_US     3000000          /* more than the judge allows two clocks to be apart */
 #define SHARES      (BUYERS + 4)     /* of the stock: for two pairs of clicks, and one is left */
 
