@@ -29,6 +29,7 @@ void check_audits(lt_judging *j); /* audits.c */
 void check_told_as_asked(lt_judging *j); /* told.c */
 void check_same_again(lt_judging *j);
 void check_retry_refused(lt_judging *j);
+void check_found_stays(lt_judging *j);
 void check_other_payload(lt_judging *j);
 void check_reused(lt_judging *j);
 void check_sale_obeyed(lt_judging *j);
@@ -38,7 +39,6 @@ void check_location(lt_judging *j);
 
 void check_refused(lt_judging *j); /* refusals.c */
 void check_no_stays(lt_judging *j);
-void check_found_stays(lt_judging *j);
 void check_resolved(lt_judging *j);
 void check_nobody_asked(lt_judging *j);
 void check_sold_out(lt_judging *j);

@@ -1,6 +1,6 @@
 /*
- * refusals.c - a refused request has no order, a found order stays found, nobody has an order
- * without asking, and unknown outcomes become known.
+ * refusals.c - a refused request has no order, nobody has an order without asking, and unknown
+ * outcomes become known.
  *
  * If something is open because nobody looked, the guarantee is unchecked; if it stays open although
  * somebody looks again and again, the guarantee is violated.
@@ -36,29 +36,6 @@ void check_no_stays(lt_judging *j)
                      text_of(j, request->name),
                      told ? h->asks[request->yes].line : h->looks[request->found].line,
                      never ? h->asks[request->never].line : h->looks[request->final].line);
-    }
-    settle(j, STATE_OK, "");
-}
-
-/* Whether it says that there is no such order. Why a reservation does not end as asked is
- * checked by another guarantee. A replica says "not yet" to a question with a not_after. */
-static bool is_not_found(const lt_judging *j, const lt_look *look)
-{
-    bool refused = look->ending == ENDING_NONE && look->status >= 400 && look->status <= 499 &&
-                   look->status != 405 && look->status != 429 && look_refused(j, look) &&
-                   !is_of_the_asking(j, look->status, look->code);
-    bool not_yet = look->status == 404 && look->final != 1 && known(look->not_after_us);
-    return (look->status == 404 || refused) && !(not_yet && j->history->sale.failovers == 1);
-}
-
-void check_found_stays(lt_judging *j)
-{
-    const lt_history *h = j->history;
-    EACH(const lt_look, look, h->looks) {
-        const lt_request *request = &j->requests[look->request];
-        if (is_not_found(j, look) && look_is_here(j, look) && look->from_us > request->known_us)
-            violated(j, "%s has an order, and was not found afterwards (line %" PRId64 ")",
-                     text_of(j, look->request_name), look->line);
     }
     settle(j, STATE_OK, "");
 }

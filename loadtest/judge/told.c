@@ -235,6 +235,29 @@ void check_retry_refused(lt_judging *j)
            "no retry got a conclusive answer");
 }
 
+/* Whether it says that there is no such order. Why a reservation does not end as asked is
+ * checked by another guarantee. A replica says "not yet" to a question with a not_after. */
+static bool is_not_found(const lt_judging *j, const lt_look *look)
+{
+    bool refused = look->ending == ENDING_NONE && look->status >= 400 && look->status <= 499 &&
+                   look->status != 405 && look->status != 429 && look_refused(j, look) &&
+                   !is_of_the_asking(j, look->status, look->code);
+    bool not_yet = look->status == 404 && look->final != 1 && known(look->not_after_us);
+    return (look->status == 404 || refused) && !(not_yet && j->history->sale.failovers == 1);
+}
+
+void check_found_stays(lt_judging *j)
+{
+    const lt_history *h = j->history;
+    EACH(const lt_look, look, h->looks) {
+        const lt_request *request = &j->requests[look->request];
+        if (is_not_found(j, look) && look_is_here(j, look) && look->from_us > request->known_us)
+            violated(j, "%s has an order, and was not found afterwards (line %" PRId64 ")",
+                     text_of(j, look->request_name), look->line);
+    }
+    settle(j, STATE_OK, "");
+}
+
 /* The service gives an id to one buyer who sent none, and to no other buyer. */
 void check_other_payload(lt_judging *j)
 {
