@@ -213,7 +213,7 @@ static bool refuses(const lt_judging *j, const lt_ask *ask)
     return ask->answer == ANSWER_NEVER || ask->answer == ANSWER_NO;
 }
 
-#define RETRIES_SURE 10 /* so many without it are no chance */
+#define TRIES_SURE 10 /* so many without it are no chance */
 
 void check_retry_refused(lt_judging *j)
 {
@@ -231,7 +231,7 @@ void check_retry_refused(lt_judging *j)
             violated(j, "%s has an order, and was refused for good afterwards (line %" PRId64 ")",
                      text_of(j, ask->request_name), ask->line);
     }
-    settle(j, retries >= RETRIES_SURE && told == 0 ? STATE_UNCHECKED : STATE_OK,
+    settle(j, retries >= TRIES_SURE && told == 0 ? STATE_UNCHECKED : STATE_OK,
            "no retry got a conclusive answer");
 }
 
@@ -249,13 +249,20 @@ static bool is_not_found(const lt_judging *j, const lt_look *look)
 void check_found_stays(lt_judging *j)
 {
     const lt_history *h = j->history;
+    int64_t looks = 0, told = 0;
     EACH(const lt_look, look, h->looks) {
         const lt_request *request = &j->requests[look->request];
-        if (is_not_found(j, look) && look_is_here(j, look) && look->from_us > request->known_us)
+        bool gone = is_not_found(j, look);
+        if (!look_is_here(j, look) || look->from_us <= request->known_us)
+            continue;
+        looks += look->ending == ENDING_NONE;
+        told += look->ending == ENDING_NONE && (look->status == 200 || gone);
+        if (gone)
             violated(j, "%s has an order, and was not found afterwards (line %" PRId64 ")",
                      text_of(j, look->request_name), look->line);
     }
-    settle(j, STATE_OK, "");
+    settle(j, looks >= TRIES_SURE && told == 0 ? STATE_UNCHECKED : STATE_OK,
+           "no lookup got a conclusive answer");
 }
 
 /* The service gives an id to one buyer who sent none, and to no other buyer. */
