@@ -98,7 +98,8 @@ extern const int guarantee_count;
 
 typedef struct lt_judge_options {
     int64_t i7_us;    /* a buy succeeds so soon after a heal; 0: the lease and a second */
-    int64_t final_us; /* a lookup is final so soon after the first; 0: 30 s */
+    int64_t final_us; /* a lookup is final so soon after the first; 0: 30 s, or
+                         wait_us + 20 s if that is more */
 } lt_judge_options;
 
 typedef struct lt_judgement {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { I7_MARGIN_US = 1000000, FINAL_US = 30000000 };
+enum { I7_MARGIN_US = 1000000, FINAL_US = 30000000, FINAL_MARGIN_US = 20000000 };
 
 #define REASONS (sizeof(((lt_judgement *)0)->reasons) / sizeof(((lt_judgement *)0)->reasons[0]))
 
@@ -231,7 +231,7 @@ lt_judgement *judge_history(lt_history *history, const lt_judge_options *options
     if (j.options.i7_us == 0)
         j.options.i7_us = history->sale.lease_us + I7_MARGIN_US;
     if (j.options.final_us == 0)
-        j.options.final_us = FINAL_US;
+        j.options.final_us = later(FINAL_US, history->sale.wait_us + FINAL_MARGIN_US);
     judge(&j);
     return j.judgement;
 }
