@@ -2,9 +2,9 @@
  * requests.c - combines the attempts, lookups and orders of each request, by the rules at the end
  * of format.h.
  *
- * The order of a request's attempts does not matter. "Sold out" is final because stock only falls:
- * a write that is still under way is refused like the attempt that was told so. A refusal of an
- * attempt with another payload says nothing about the first payload.
+ * The order of a request's attempts does not matter. Where no units come back, "sold out" is final
+ * because stock only falls: a write that is still under way is refused like the attempt that was
+ * told so. A refusal of an attempt with another payload says nothing about the first payload.
  */
 #include "loadtest/judge/judging.h"
 

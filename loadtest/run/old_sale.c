@@ -1,7 +1,7 @@
 /*
  * Two buyers, one after the other; then one key twice at once, and one user who may have one unit
  * twice at once. If a race in the service sells twice, it shows here. And a buyer at each target
- * who names an end that has passed, for whom it is too late.
+ * names an end that has passed, and must be refused as too late.
  */
 #include "loadtest/run/old_sale.h"
 
@@ -13,7 +13,7 @@
 
 #define BUYERS      2
 #define TRIES       3                /* an answer may be lost */
-#define LONG_AGO_US 1000000000000000 /* the earliest not_after: 2001 */
+#define LONG_AGO_US 1000000000000000 /* the earliest possible not_after, in 2001 */
 #define LATE_US     3000000          /* more than the judge allows two clocks to be apart */
 #define SHARES      (BUYERS + 4)     /* of the stock: for two pairs of clicks, and one is left */
 
