@@ -293,41 +293,32 @@ static int segment_of(const char *request, int segments)
     return -1;
 }
 
-/* Puts a request's order of one unit, the only one, from one segment to another, as if its own had
- * been sold out. */
-static void move_order(const char *request, int from, int to)
-{
-    char old[128], now[128], record[256], epochs[128];
-    name_base(from, old);
-    name_base(to, now);
-    assert_true(fx_redis_text(fx.redis, record, sizeof(record), "HGET %s:orders %s", old, request));
-    assert_true(fx_redis_text(fx.redis, epochs, sizeof(epochs), "GET %s:epochs", now));
-    memcpy(strrchr(record, ' ') - 12, epochs, 12); /* its epoch */
-    fx_redis_do(fx.redis, "HSET %s:orders %s %s", now, request, record);
-    fx_redis_do(fx.redis, "HDEL %s:orders %s", old, request);
-    fx_redis_do(fx.redis, "LREM %s:ledger 0 %s", old, request);
-    fx_redis_do(fx.redis, "RPUSH %s:ledger %s", now, request);
-    fx_redis_do(fx.redis, "DECR %s:sold", old);
-    fx_redis_do(fx.redis, "INCR %s:stock", old);
-    fx_redis_do(fx.redis, "INCR %s:sold", now);
-    fx_redis_do(fx.redis, "DECR %s:stock", now);
-}
-
-/* Leaves a sale of three segments with one order, on the segment after the one that its request
- * starts at. */
+/* Leaves a sale of three segments with one unit each and two orders, "far" on the segment after the
+ * one that it starts at, whose unit another request has. Where they start is seen in another item's
+ * sale. */
 static void sell_further_on(void)
 {
-    start_sale("'stock':9,'strategy':'sharded','segments':3");
+    char beside[16] = "";
+    snprintf(item, sizeof(item), "F3-starts");
+    start_sale("'stock':300,'strategy':'sharded','segments':3");
     buy("far", 201);
     int start = segment_of("far", 3);
-    move_order("far", start, (start + 1) % 3);
+    for (int i = 0; beside[0] == '\0' || segment_of(beside, 3) != start; i++) {
+        assert_true(i < 90);
+        snprintf(beside, sizeof(beside), "beside-%d", i);
+        buy(beside, 201);
+    }
+    snprintf(item, sizeof(item), "F3");
+    start_sale("'stock':3,'strategy':'sharded','segments':3");
+    buy(beside, 201);
+    buy("far", 201);
+    assert_int_equal(segment_of("far", 3), (start + 1) % 3);
 }
 
 static void what_is_found_on_any_segment_is_not_void(void **state)
 {
     (void)state;
     char base[128];
-    snprintf(item, sizeof(item), "F3");
     sell_further_on();
     int there = segment_of("far", 3);
     name_base(-1, base);
