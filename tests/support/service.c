@@ -99,15 +99,23 @@ static const char *keep_body(fx_reply *reply)
     return kept;
 }
 
-/* On a crowded machine Redis may not answer the service in time. Where it says that, and that
- * nothing was done, the answer that a test expects is asked for again. */
+/* Redis has not answered the service, or a replica has not acknowledged a sale, and nothing was
+ * done. */
+static bool came_too_late(const fx_reply *reply)
+{
+    return (reply->status == 503 && strstr(reply->body, "\"redis\":\"no_answer\"")) ||
+           (reply->status == 409 && strstr(reply->body, "\"durability_unavailable\"") &&
+            strstr(reply->body, "acknowledged within"));
+}
+
+/* That may be for want of time on a crowded machine: where something else is expected, it is asked
+ * for again. */
 static void ask_in_time(fx_server *server, const char *request, const char *wanted, fx_reply *ret)
 {
     enum { TIMES = 20 };
     ask(server, request, ret);
-    for (int i = 0; i < TIMES && ret->status == 503 && !strstr(ret->body, wanted) &&
-                    strstr(ret->body, "\"redis\":\"no_answer\"") && fx_is_crowded();
-         i++) {
+    for (int i = 0;
+         i < TIMES && came_too_late(ret) && !strstr(ret->body, wanted) && fx_is_crowded(); i++) {
         fx_reply_free(ret);
         ask(server, request, ret);
     }
@@ -116,7 +124,8 @@ static void ask_in_time(fx_server *server, const char *request, const char *want
 static const char *expect(fx_server *server, int status, char *request)
 {
     fx_reply reply;
-    ask_in_time(server, request, status == 503 ? "" : "no code", &reply);
+    const char *wanted = status == 503 ? "" : status == 409 ? "durability_unavailable" : "no code";
+    ask_in_time(server, request, wanted, &reply);
     if (reply.status != status)
         fail_msg("%s: expected %d, got %d %s%s", request, status, reply.status, reply.body,
                  reply.error);
