@@ -77,7 +77,7 @@ static int64_t units_undone(const lt_judging *j)
     int64_t units = 0;
     EACH(const lt_request, request, j->requests) {
         bool has = request->bought == BOUGHT_YES || request->order != NO_ELEMENT;
-        if (j->history->sale.failovers == 1 && request->unknown > 0 && !has)
+        if (may_be_undone(j, request) && !has)
             units += request->quantity;
     }
     return units;

@@ -188,12 +188,18 @@ bool look_put_off(const lt_judging *j, const lt_look *look);
  * request. */
 bool is_of_the_asking(const lt_judging *j, int64_t status, lt_text code);
 
+/* Whether a code is among these; NULL ends them. */
+bool is_one_of(const char *code, const char *const *codes);
+
 /* The time of day then, by the recorder's clock. UNKNOWN also where a clock may have been moved. */
 int64_t time_of_day(const lt_judging *j, int64_t us);
 
 /* Whether a lookup was final, and nothing takes that back. A moved clock, also one of another
  * server after a failover, takes back what was said up to a not_after. */
 bool is_final(const lt_judging *j, const lt_request *request);
+
+/* Whether an attempt without a known outcome may have had an order until a failover. */
+bool may_be_undone(const lt_judging *j, const lt_request *request);
 
 /* Whether the attempt has the payload of its request. */
 bool has_payload(const lt_request *request, const lt_ask *ask);

@@ -60,8 +60,7 @@ static lt_orders collect_orders(const lt_judging *j)
     EACH(const lt_request, request, j->requests) {
         bool none = request->bought == BOUGHT_NO || request->bought == BOUGHT_ELSEWHERE;
         int64_t orders = request->orders > 1 ? request->orders : 1;
-        bool undone = j->history->sale.failovers == 1 && request->unknown > 0;
-        if (none && !undone && request->order == NO_ELEMENT)
+        if (none && !may_be_undone(j, request) && request->order == NO_ELEMENT)
             continue;
         o.may[o.len] = (lt_given){request->attempts > 0 ? request->buying_us : 0, orders};
         o.known[o.len++] = (lt_given){request->known_us, 1};

@@ -13,7 +13,7 @@
 
 #include "loadtest/base/outcome.h"
 
-static bool is_one_of(const char *code, const char *const *codes)
+bool is_one_of(const char *code, const char *const *codes)
 {
     while (*codes && strcmp(code, *codes) != 0)
         codes++;
@@ -289,6 +289,11 @@ static void note_orders(lt_judging *j)
         request->order = (uint32_t)i;
         request->orders++;
     }
+}
+
+bool may_be_undone(const lt_judging *j, const lt_request *request)
+{
+    return j->history->sale.failovers == 1 && request->unknown > 0;
 }
 
 bool is_final(const lt_judging *j, const lt_request *request)
